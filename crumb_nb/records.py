@@ -700,4 +700,8 @@ def read_scores(path: "str | os.PathLike") -> pd.DataFrame:
     missing = [c for c in SCORE_COLUMNS if c not in frame]
     if missing:
         raise DataError(f"columns {list(frame)} found, {list(SCORE_COLUMNS)} expected", path=path, field=missing[0])
-    return frame.astype({column: object for column in frame}).assign(value=pd.to_numeric(frame["value"].replace("", "nan")))
+    try:
+        values = [float(text or "nan") for text in frame["value"]]
+    except ValueError as error:
+        raise DataError(f"not a number ({error})", path=path, field="value") from None
+    return frame.astype({column: object for column in frame}).assign(value=values)
