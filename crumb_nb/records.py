@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TIES', 'CORPUS_COLUMNS', 'QUERY_COLUMNS', 'RUN_FORMATS', 'QRELS_FORMATS', 'SCORE_COLUMNS', 'DataError', 'atomic_path',
-           'read_jsonl', 'write_jsonl', 'require', 'tie_ranks', 'order_rows', 'Run', 'within_group', 'Qrels', 'Chunk',
-           'corpus_frame', 'queries_frame', 'Collection', 'read_run', 'write_run', 'read_qrels', 'write_qrels',
-           'read_corpus', 'write_corpus', 'read_queries', 'write_queries', 'write_scores', 'read_scores']
+           'read_jsonl', 'parse_json_line', 'write_jsonl', 'require', 'tie_ranks', 'order_rows', 'Run', 'within_group',
+           'Qrels', 'Chunk', 'corpus_frame', 'queries_frame', 'Collection', 'read_run', 'write_run', 'read_qrels',
+           'write_qrels', 'read_corpus', 'write_corpus', 'read_queries', 'write_queries', 'write_scores', 'read_scores']
 
 # %% ../nbs/01_records.ipynb #514d1b37
 import hashlib
@@ -89,12 +89,12 @@ def read_jsonl(path: "str | os.PathLike") -> Iterator[tuple[int, dict]]:
         raise DataError(f"cannot be read ({error.strerror}); check the path", path=path) from None
     with file:
         for number, raw in enumerate(file, 1):
-            row = _parse_line(raw, path, number)
+            row = parse_json_line(raw, path, number)
             if row is not None:
                 yield number, row
 
 
-def _parse_line(raw: bytes, path, number: int) -> dict | None:
+def parse_json_line(raw: bytes, path, number: int) -> dict | None:
     "One line of a JSON-lines file as an object, or None for a blank line."
     if number == 1:
         raw = raw.removeprefix(b"\xef\xbb\xbf")
