@@ -485,14 +485,25 @@ class Retrieved(System):
 
     settings: Any = None  # a frozen dataclass with `index(corpus)`
 
-    def _answer(self, request: Request) -> Run:
-        index = self.settings.index(request.collection.corpus, **self._folders(request))
-        return index.search(request.collection.queries, request.asked, scope=request.collection.scope, ties=request.ties)
+    def files(self) -> list[Path]:
+        "The files of a model that is a folder on this machine."
+        model = getattr(self.settings, "model", None)
+        folder = Path(model).expanduser() if isinstance(model, str) else None
+        return sorted(p for p in folder.rglob("*") if p.is_file()) if folder and folder.is_dir() else []
 
-    def _folders(self, request: Request) -> dict[str, Any]:
-        "Keep what is costly in the cache folder, where the retriever can."
-        accepts = inspect.signature(self.settings.index).parameters
-        return {"cache": request.cache.folder / "embeddings"} if request.cache is not None and "cache" in accepts else {}
+    def _answer(self, request: Request) -> Run:
+        index = self.settings.index(request.collection.corpus, **self._kept(request))
+        run = index.search(request.collection.queries, request.asked, scope=request.collection.scope, ties=request.ties)
+        model = {"model": dict(self.settings.encoder().identity)} if hasattr(self.settings, "encoder") else {}
+        return run.with_(info={**run.info, **model})
+
+    def _kept(self, request: Request) -> dict[str, Any]:
+        "Embeddings are kept in the cache folder, text by text."
+        if request.cache is None or "cache" not in inspect.signature(self.settings.index).parameters:
+            return {}
+        from crumb_nb.retrievers.embeddings import EmbeddingCache
+
+        return {"cache": EmbeddingCache(request.cache.folder / "embeddings")}
 
     def plan(self, request: Request) -> str:
         queries, candidates = _count(request.collection)
@@ -510,7 +521,8 @@ class Fused(System):
 
     def _answer(self, request: Request) -> Run:
         deeper = request.deeper(max(request.asked, self.depth))
-        return self.fuse([part.run(deeper) for part in self.parts], **self.keywords)
+        runs = [part.run(deeper) for part in self.parts]
+        return self.fuse(runs, **self.keywords).with_(info={"parts": {run.name: dict(run.info) for run in runs}})
 
     def plan(self, request: Request) -> str:
         return f"fuses the first {max(request.asked, self.depth):,} of {len(self.parts)} systems"
@@ -531,7 +543,8 @@ class Reranked(System):
         first = self.parts[0].run(request.deeper(max(request.asked, pool)))
         accepts = inspect.signature(self.reranker.rerank).parameters
         more = {"qrels": request.collection.qrels} if "qrels" in accepts else {}
-        return self.reranker.rerank(first, request.collection.queries, request.collection.corpus, pool=pool, ties=request.ties, **more)
+        run = self.reranker.rerank(first, request.collection.queries, request.collection.corpus, pool=pool, ties=request.ties, **more)
+        return run.with_(info={**run.info, "parts": {first.name: dict(first.info)}})
 
     def plan(self, request: Request) -> str:
         pool = self._pool(request)
