@@ -21,8 +21,10 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from .protocols import protocol_card
 from .provenance import canonical_json, file_sha256, package_versions
 from .records import DataError, atomic_path
+from .systems import parse_spec, split_specs
 
 # %% ../nbs/60_paper.ipynb #7207005c
 PROFILES = ("mini", "local", "hub")
@@ -383,23 +385,28 @@ class Artifact:
         self.parameters = parameters
         self._more = systems
         self._collections: dict[str, dict] = {}
-        self._systems: dict[str, dict] = {}
+        self._systems: dict[str, list[dict]] = {}
         self._notes: list[str] = []
 
     def systems(self) -> list[str]:
         "Spec strings of the rows: the manifest's for this profile, then the user's `systems`, each once."
-        from crumb_nb.systems import parse_spec, split_specs
-
         return list(dict.fromkeys(str(parse_spec(s)) for s in (*self.manifest.systems_of(self.profile), *split_specs(self._more))))
 
     def use(self, *things) -> "Artifact":
         "Record collections (protocol card, fingerprint, licence) and results (spec, depths, models) that the artifact rests on."
         for thing in things:
             if hasattr(thing, "corpus"):
-                self._collections[thing.name] = _collection_block(thing)
-            else:
-                self._systems.setdefault(str(thing.spec), {})[thing.provenance.get("collection", "")] = thing.provenance
+                self._use_collection(thing)
+            elif thing.provenance not in self._systems.setdefault(str(thing.spec), []):
+                self._systems[str(thing.spec)].append(dict(thing.provenance))
         return self
+
+    def _use_collection(self, collection) -> None:
+        "Record a collection by its name; one of the same name but another protocol gets the protocol's name too."
+        block, name = _collection_block(collection), collection.name
+        if self._collections.get(name, block) != block:
+            name = f"{collection.name}, {collection.protocol.name}, {collection.protocol.question_filter}, {collection.protocol.unit}"
+        self._collections[name] = block
 
     def note(self, text: str) -> "Artifact":
         "Add a footnote that is printed below the table or figure; the same note is printed once."
@@ -465,10 +472,10 @@ class Artifact:
 
     def _markdown(self, body: str, judged: pd.DataFrame) -> str:
         "Title, caption, body, footnotes, and the verdicts on published figures."
-        parts = [f"**{self.manifest.title}.** {self.manifest.caption}", body, *(f"- {note}" for note in self._footnotes())]
         compared = judged[(judged["kind"] == "published") & ~judged["verdict"].str.startswith("N/A")]
-        parts += [f"- published {row.cell} {row.reference} ({row.source}), ours {format_value(row.ours, 4 if isinstance(row.ours, float) else None)}: {row.verdict}" for row in compared.itertuples()]
-        return "\n".join(p if n == 0 or not p.startswith("- ") or parts[n - 1].startswith("- ") else "\n" + p for n, p in enumerate(_spaced(parts))) + "\n"
+        bullets = [*self._footnotes(), *(_compared(row) for row in compared.itertuples())]
+        blocks = [f"**{self.manifest.title}.** {self.manifest.caption}", body, "\n".join(f"- {text}" for text in bullets)]
+        return "\n\n".join(block for block in blocks if block) + "\n"
 
     def _write_json(self, judged: pd.DataFrame) -> None:
         "Where every number comes from; all but `run` is the same in every run."
@@ -483,9 +490,10 @@ class Artifact:
         write_text(self.out / f"{self.id}.json", json.dumps(json.loads(canonical_json(record)), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
 
-def _spaced(parts: Sequence[str]) -> list[str]:
-    "Blank lines around the body."
-    return [parts[0], *(f"\n{parts[1]}\n" for _ in range(1) if parts[1]), *parts[2:]]
+def _compared(row) -> str:
+    "One published figure beside ours, as a footnote."
+    ours = format_value(row.ours, 4 if isinstance(row.ours, float) else None)
+    return f"published {row.cell} {row.reference} ({row.source}), ours {ours}: {row.verdict}"
 
 
 def _kinds(frame: pd.DataFrame) -> dict[str, str]:
@@ -501,11 +509,9 @@ def _kinds(frame: pd.DataFrame) -> dict[str, str]:
 
 def _collection_block(collection) -> dict[str, Any]:
     "What is recorded of a collection."
-    protocol = collection.protocol
-    card = protocol.card() if hasattr(protocol, "card") else {}
     return {
         "fingerprint": collection.fingerprint, "documents": len(collection.corpus), "queries": len(collection.queries), "licence": collection.licence,
-        "source": collection.source, "citation": collection.citation, "notes": list(collection.notes), "protocol": card,
+        "source": collection.source, "citation": collection.citation, "notes": list(collection.notes), "protocol": protocol_card(collection.protocol, collection),
     }
 
 

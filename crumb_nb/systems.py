@@ -195,6 +195,9 @@ def imported_modules(*sources: str) -> list[str]:
     return sorted(found)
 
 
+_MODULE = re.compile(r"crumb_nb(\.\w+)+(:\w+)?$")  # a module, or module:attribute, as a table names it
+
+
 def _mentioned(source: str, package: str) -> Iterator[str]:
     "Names in a source that may be modules of this package."
     try:
@@ -209,7 +212,7 @@ def _mentioned(source: str, package: str) -> Iterator[str]:
             base = ".".join([*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])]) if node.level else node.module or ""
             if base.partition(".")[0] == "crumb_nb":
                 yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("crumb_nb."):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE.match(node.value):
             yield node.value.partition(":")[0]
 
 # %% ../nbs/50_systems.ipynb #cb97db55
