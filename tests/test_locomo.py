@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crumb_nb.datasets import answer_text as A
 from crumb_nb.datasets import locomo as L
 from crumb_nb.records import DataError
 
@@ -120,7 +121,7 @@ def test_ceilings_of_the_verbatim_rule(real):
     loose = L.text_ceilings(conversations, ("session",))
     assert list(loose["reachable"]) == [611, 657, 922] and set(loose["n"]) == {1534}
     misses = L.text_misses(conversations)
-    assert len(misses) == 1534 - 611 and set(misses["kind"]) <= set(L.MISS_KINDS)
+    assert len(misses) == 1534 - 611 and set(misses["kind"]) <= set(A.MISS_KINDS)
     assert (misses["kind"] == "absolute date, told relatively").sum() == 207
 
 
@@ -271,12 +272,12 @@ def test_scope_keeps_conversations_apart(write):
     ],
 )
 def test_text_rules(answer, text, expected):
-    assert [L.contains_answer(answer, text, rule) for rule in L.TEXT_RULES] == expected
+    assert [A.contains_answer(answer, text, rule) for rule in A.TEXT_RULES] == expected
 
 
 def test_unknown_text_rule():
     with pytest.raises(ValueError, match="rule='fuzzy'"):
-        L.contains_answer("a", "b", "fuzzy")
+        A.contains_answer("a", "b", "fuzzy")
 
 
 @pytest.mark.parametrize(
@@ -292,7 +293,7 @@ def test_unknown_text_rule():
     ],
 )
 def test_kinds_of_misses(answer, cited, kind):
-    assert L.miss_kind(answer, cited, ["P: I adopted a cat yesterday."]) == kind
+    assert A.miss_kind(answer, cited, ["P: I adopted a cat yesterday."]) == kind
 
 
 # ---- errors
