@@ -54,7 +54,7 @@ export: $(STAMP) ## clean the notebooks and export the modules
 	@$(BIN)/nbdev_clean && $(BIN)/nbdev_export
 
 mini-data: $(STAMP) ## rebuild the passage corpora of the embedded collections from their documents
-	@$(BIN)/python -m crumb_nb.datasets.mini
+	@$(BIN)/python -c "from crumb_nb.chunkers.build_mini import build_mini; build_mini()"
 
 lock: ## write requirements.lock anew from settings.ini, in an environment of its own
 	@$(PYTHON) .ci/lock.py "$(TORCH)"
