@@ -26,6 +26,9 @@ from .handlers import choose_handler, read_outline
 from ..records import Chunk, corpus_frame
 
 # %% ../../nbs/25_contextual.ipynb #8c21d9d3
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no UTF-8: counted as U+FFFD
+
+
 @cache
 def bundled_tokenizer() -> Tokenizer:
     "BERT's uncased tokenizer, without truncation and padding; needs no network."
@@ -50,7 +53,8 @@ def count_tokens(
 ) -> list[int]:
     "Number of tokens of each text."
     tokenizer = tokenizer or bundled_tokenizer()
-    return [len(encoding) for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)]
+    clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
+    return [len(encoding) for encoding in tokenizer.encode_batch_fast(clean, add_special_tokens=special)]
 
 # %% ../../nbs/25_contextual.ipynb #df30bd86
 def _prefix(headings: Sequence[str]) -> str:
@@ -72,6 +76,8 @@ def passage_id(
 
 # %% ../../nbs/25_contextual.ipynb #43a7486f
 _UNIT = re.compile(r"[^ \t\n\r]+")
+_SIMPLE = re.compile(r"[!-~]+").fullmatch  # printable ASCII
+_RUNS = re.compile(r"[0-9A-Za-z]+|[!-/:-@[-`{-~]").findall  # what BERT divides it into
 _CACHED = 64  # longer words are counted, not remembered
 
 
@@ -82,28 +88,51 @@ class TokenCounter:
         self.tokenizer = tokenizer or bundled_tokenizer()
         self.additive = isinstance(self.tokenizer.normalizer, BertNormalizer) and isinstance(self.tokenizer.pre_tokenizer, BertPreTokenizer)
         self.special = self.tokenizer.num_special_tokens_to_add(False)
+        self._added = [token.content for token in self.tokenizer.get_added_tokens_decoder().values()]
         self._words: dict[str, int] = {}
 
     def words(self, units: Sequence[str]) -> np.ndarray:
         "Tokens of each unit (a run without white space)."
-        known = self._words
-        if new := [unit for unit in set(units) if unit not in known]:
-            known.update(zip(new, count_tokens(new, self.tokenizer)))
-        counts = np.fromiter(map(known.__getitem__, units), np.int64, len(units))
+        new = set(units).difference(self._words)
+        self._learn(new)
+        counts = np.fromiter(map(self._words.__getitem__, units), np.int64, len(units))
         for unit in new:
             if len(unit) > _CACHED:
-                del known[unit]
-        if len(known) > 1_000_000:
-            known.clear()
+                del self._words[unit]
+        if len(self._words) > 1_000_000:
+            self._words.clear()
         return counts
+
+    def _learn(self, units: Iterable[str]) -> None:
+        "Count new units: as a whole, or as the sum of the runs that BERT divides printable ASCII into."
+        known, whole, runs = self._words, [], {}
+        for unit in units:
+            if self.additive and _SIMPLE(unit) and not any(token in unit for token in self._added):
+                runs[unit] = _RUNS(unit)
+            else:
+                whole.append(unit)
+        whole.extend({run for unit in runs.values() for run in unit}.difference(known))
+        known.update(zip(whole, count_tokens(whole, self.tokenizer)))
+        known.update((unit, sum(map(known.__getitem__, parts))) for unit, parts in runs.items())
 
     def text(self, text: str) -> int:
         "Tokens of a text, exactly, without special tokens."
-        return len(self.tokenizer.encode(text, add_special_tokens=False))
+        return count_tokens([text], self.tokenizer)[0]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         "Character offsets of the tokens of a text."
         return self.tokenizer.encode(text, add_special_tokens=False).offsets
+
+
+def _units(text: str) -> tuple[np.ndarray, np.ndarray]:
+    "Starts and ends of the runs without blank, tab and line end."
+    raw = text.encode("ascii") if text.isascii() else text.encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(raw, np.uint8 if text.isascii() else np.uint32)
+    solid = np.ones(len(codes) + 2, bool)
+    solid[0] = solid[-1] = False
+    solid[1:-1] = (codes != 32) & (codes != 10) & (codes != 9) & (codes != 13)
+    edges = np.flatnonzero(solid[1:] != solid[:-1])
+    return edges[::2], edges[1::2]
 
 # %% ../../nbs/25_contextual.ipynb #12f09f39
 class TokenLimits:
@@ -116,17 +145,16 @@ class TokenLimits:
         counter: TokenCounter,
         max_tokens: int = 512,
     ):
+        text = _SURROGATE.sub("\ufffd", text)
         self.text, self.counter, self.max_tokens, self.length = text, counter, max_tokens, len(text)
         self.longest = 16 * max_tokens
         self.headings = outline.headings or (lambda position: ())
-        self.content = Content(text, outline.labels)
+        self.content = Content(text, outline.label)
         self._asked, self._word = 0, -1
         self._prefixes: dict[tuple[str, ...], int] = {}
         self._reach: dict[int, int] = {}
-        units = _UNIT.findall(text)
-        self.sums = np.concatenate([[0], np.cumsum(counter.words(units))])
-        self.starts = np.fromiter((match.start() for match in _UNIT.finditer(text)), np.int64, len(units))
-        self.ends = self.starts + np.fromiter(map(len, units), np.int64, len(units))
+        self.sums = np.concatenate([[0], np.cumsum(counter.words(_UNIT.findall(text)))])
+        self.starts, self.ends = _units(text)
 
     def room(self, start: int) -> int:
         "Tokens left for the text of a chunk that begins here, after its heading path."

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from .cut import Outline, Parts
+from .cut import Outline, Parts, label_finder
 
 # %% ../../nbs/21_markdown.ipynb #669bf6bf
 HANDLER, VERSION = "markdown", 1
@@ -172,4 +172,4 @@ def outline(text: str) -> Outline:
     sections, headings = _Sections(blocks), _headings(blocks)
     starts, paths = [heading.start for heading in headings], [(), *_paths(headings)]
     parts = sections.parts(0, len(sections.first), len(text))
-    return Outline(parts, _labels(blocks, body), lambda position: paths[bisect_right(starts, position)])
+    return Outline(parts, label_finder(_labels(blocks, body)), lambda position: paths[bisect_right(starts, position)])
