@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-QUESTIONS, SESSIONS, TURNS, USER_WORDS, ASSISTANT_WORDS = 500, 48, 10, 39, 286
+QUESTIONS, SESSIONS, TURNS, USER_WORDS, ASSISTANT_WORDS = 500, 48, 10, 39, 299
 LOAD = """
 import json, resource, sys, time
 from crumb_nb.datasets.longmemeval import load_longmemeval
