@@ -19,6 +19,7 @@ import pandas as pd
 
 from .corpora import convert_corpus, crumb_row, load_corpus, metadata_text
 from ..protocols import Protocol
+from ..provenance import package_path
 from ..records import Collection, DataError, Qrels, queries_frame, read_jsonl, require
 
 # %% ../../nbs/10_crumb.ipynb #cbb86842
@@ -154,7 +155,7 @@ LEVELS = ("passage", "full_document")
 
 def mini_folder() -> Path:
     "Folder of the embedded collections in CRUMB's layout."
-    return Path(__file__).resolve().parents[1] / "data" / "crumb"
+    return package_path("data", "crumb")
 
 
 def task_folder(
