@@ -13,7 +13,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,6 +40,7 @@ def truncated(counts: Sequence[int], limit: int | None) -> np.ndarray:
 
 # %% ../../nbs/41_embeddings.ipynb #720155b9
 MINILM = "minilm"  # the bundled model's name
+_BUNDLED = (MINILM, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")  # the same weights, so no hub is asked for them
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of model.safetensors, the same as upstream's
 
 
@@ -136,7 +137,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 # %% ../../nbs/41_embeddings.ipynb #152ff6ec
 @lru_cache(maxsize=4)
 def load_encoder(
-    model: str = MINILM,  # 'minilm' (bundled), 'wordllama' (extra `static`), or a sentence-transformers name or folder
+    model: str = MINILM,  # 'minilm' or all-MiniLM-L6-v2 (bundled), 'wordllama' (extra `static`), or a sentence-transformers name or folder
     device: str = "cpu",  # as torch names it
     dtype: str = "float32",  # of the weights: 'float32', 'bfloat16', 'float16'
     max_length: int | None = None,  # positions including special tokens; None = the model's own
@@ -152,13 +153,13 @@ def load_encoder(
         raise ValueError(f"dtype={dtype!r}: choose 'float32', 'bfloat16' or 'float16'")
     more = {"model_kwargs": {"dtype": getattr(torch, dtype)}, "device": device, "trust_remote_code": False}
     with _quiet():
-        if model == MINILM:
+        if model in _BUNDLED and revision is None:
             with _offline():
                 made = SentenceTransformer(str(_bundled_folder()), local_files_only=True, **more)
         else:
             made = SentenceTransformer(model, revision=revision, **more)
     made.eval()
-    return _sentence_encoder(made, model, device, dtype, max_length)
+    return _sentence_encoder(made, MINILM if model in _BUNDLED and revision is None else model, device, dtype, max_length)
 
 
 def _sentence_encoder(made, model: str, device: str, dtype: str, max_length: int | None) -> SentenceEncoder:

@@ -194,10 +194,13 @@ def _answer(raw: bytes) -> str:
 
 # %% ../../nbs/44_rewrite.ipynb #79c22b16
 MARK = "Rewritten:"
+_ENDING = "Then write the line `Rewritten:` and below it "
 PROMPTS = {
-    "query_as_reasoning_steps": "List, step by step, what a document must say to satisfy this search request, naming every condition. Then write the line `Rewritten:` and below it these steps as one search text.\n\n{query}",
-    "query_to_answer": "Think about what a correct answer to this search request would say. Then write the line `Rewritten:` and below it a short answer as an expert would give it.\n\n{query}",
-    "query_to_doc": "Think about which document would satisfy this search request. Then write the line `Rewritten:` and below it a passage such a document could contain.\n\n{query}",
+    "query_as_reasoning_steps": "List, step by step, what a document must say to satisfy this search request, naming every condition. "
+    + _ENDING
+    + "these steps as one search text.\n\n{query}",
+    "query_to_answer": "Think about what a correct answer to this search request would say. " + _ENDING + "a short answer as an expert would give it.\n\n{query}",
+    "query_to_doc": "Think about which document would satisfy this search request. " + _ENDING + "a passage such a document could contain.\n\n{query}",
 }
 
 
@@ -288,10 +291,12 @@ def _p_value(a: pd.Series, b: pd.Series, test: str, seed: int) -> float:
     "Two-sided p of a paired test."
     from crumb_nb import stats
 
-    tests = {"randomization": lambda: stats.paired_randomization(a, b, seed=seed), "t": lambda: stats.paired_t(a, b), "wilcoxon": lambda: stats.wilcoxon(a, b), "mcnemar": lambda: stats.mcnemar(a, b)}
+    if test == "randomization":
+        return stats.paired_randomization(a, b, seed=seed)
+    tests = {"t": stats.paired_t, "wilcoxon": stats.wilcoxon, "mcnemar": stats.mcnemar}
     if test not in tests:
-        raise ValueError(f"test={test!r}: choose one of {sorted(tests) + ['none']}")
-    return tests[test]()
+        raise ValueError(f"test={test!r}: choose one of {['randomization', *sorted(tests), 'none']}")
+    return tests[test](a, b)
 
 
 def _reason(use: bool, test: str, means: tuple[float, float], differing: int, p: float, alpha: float) -> str:
