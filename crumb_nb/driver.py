@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STANDARD', 'STATES', 'read_notebook', 'notebook_parameters', 'check_parameters', 'Outcome', 'execute', 'unfinished',
            'strip_paths', 'make_artifact', 'artifact_key', 'Stamps', 'find_papers', 'choose', 'Plan', 'plan_artifact',
-           'run_paper', 'summary', 'check_verdicts']
+           'run_paper', 'summary', 'check_verdicts', 'record_expected']
 
 # %% ../nbs/62_driver.ipynb #3d5a94a4
 import ast
@@ -144,7 +144,7 @@ def execute(
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it would say is in our own message
     papermill.execute_notebook(
         copy.deepcopy(notebook), str(executed), parameters=dict(parameters), kernel_name="python3", language="python", progress_bar=False,
-        execution_timeout=timeout, start_timeout=120, resources={"metadata": {"path": str(folder)}},
+        execution_timeout=timeout, start_timeout=120, extra_arguments=["--log-level=40"], resources={"metadata": {"path": str(folder)}},
     )
 
 
@@ -536,7 +536,7 @@ def summary(outcomes: Sequence[Outcome], seconds: float, folder: "str | Path") -
     for outcome in outcomes:
         if outcome.reason:
             reasons.setdefault((outcome.state, outcome.reason), []).append(outcome.id)
-    return "\n".join([f"  {state}: {', '.join(ids)}: {reason}" for (state, reason), ids in reasons.items()] + lines)
+    return "\n".join([f"{state}: {', '.join(ids)}: {reason}" for (state, reason), ids in reasons.items()] + lines)
 
 
 def check_verdicts(manifests: Sequence[Manifest], profile: str, folder: "str | Path", outcomes: Sequence[Outcome] = ()) -> pd.DataFrame:
@@ -549,3 +549,54 @@ def check_verdicts(manifests: Sequence[Manifest], profile: str, folder: "str | P
         frame = pd.read_csv(path, float_precision="round_trip") if there else None
         frames.append(verdicts(manifest, profile, frame, reasons.get(manifest.id, "not made in this profile")))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=VERDICT_COLUMNS)
+
+# %% ../nbs/62_driver.ipynb #276a788f
+def record_expected(manifest: Manifest, profile: str, folder: "str | Path", most: int = 120) -> int:
+    "Write the values of an artifact's csv into its manifest as expected values of a profile; returns how many (rows are thinned evenly above `most`)."
+    frame = pd.read_csv(Path(folder) / f"{manifest.id}.csv", float_precision="round_trip")
+    frame = frame[frame["source"] == "ours"] if "source" in frame else frame
+    keys = _key_columns(frame)
+    cells = [[*(row[k] for k in keys), name, row[name]] for _, row in frame.iterrows() for name in frame if name not in keys and pd.api.types.is_number(row[name]) and not pd.isna(row[name])]
+    cells = [cells[n] for n in sorted({round(i * (len(cells) - 1) / max(most - 1, 1)) for i in range(most)})] if len(cells) > most else cells
+    tolerance = manifest.expected[profile].tolerance if profile in manifest.expected else 0.0005
+    blocks = {p: (e.keys, e.tolerance, e.cells) for p, e in manifest.expected.items()} | {profile: (keys, tolerance, cells)}
+    write_text(manifest.path, _without_expected(manifest.path.read_text(encoding="utf-8")) + _expected_text(blocks))
+    return len(cells)
+
+
+def _key_columns(frame: pd.DataFrame) -> list[str]:
+    "The fewest leading columns that tell all rows apart, texts first."
+    texts = [c for c in frame if not pd.api.types.is_float_dtype(frame[c]) and not pd.api.types.is_integer_dtype(frame[c]) and frame[c].notna().all()]
+    keys: list[str] = []
+    for name in texts + [c for c in frame if c not in texts and frame[c].notna().all()]:
+        if not frame.duplicated(keys).any() if keys else len(frame) <= 1:
+            break
+        if frame[name].nunique() > 1:
+            keys.append(name)
+    return keys
+
+
+def _without_expected(text: str) -> str:
+    "A manifest's text without its `expected:` block."
+    kept, inside = [], False
+    for line in text.splitlines():
+        if line and not line[0].isspace() and not line.startswith("#"):
+            inside = line.startswith("expected:")
+        if not inside:
+            kept.append(line)
+    return "\n".join(kept).rstrip() + "\n"
+
+
+def _expected_text(blocks: Mapping[str, tuple]) -> str:
+    "The `expected:` block, one cell per line."
+    lines = ["expected:"]
+    for profile, (keys, tolerance, cells) in blocks.items():
+        lines += [f"  {profile}:", f"    keys: {json.dumps(list(keys))}", f"    tolerance: {tolerance}", "    cells:"]
+        lines += [f"      - {json.dumps([_plain(v) for v in cell], ensure_ascii=False)}" for cell in cells]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    "A cell for YAML: numbers to eight places."
+    value = value.item() if hasattr(value, "item") else value
+    return round(value, 8) if isinstance(value, float) else value

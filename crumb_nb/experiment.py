@@ -176,7 +176,9 @@ def aggregated(run: Run, collection: Collection) -> Run:
         return run
     from crumb_nb.retrievers.fusion import aggregate
 
-    return aggregate(run, collection.parents(), how=how).with_(name=run.name, info=run.info)
+    parents = collection.parents()
+    itself = {d: d for d in run.doc_ids if d not in parents}  # a run file may hold the documents themselves
+    return aggregate(run, {**parents, **itself}, how=how, ties=collection.protocol.ties).with_(name=run.name, info=run.info)
 
 
 def score(system: System, ranking: Run, request: Request, measures: Iterable[str] | None = None, tokens: Mapping[str, int] | None = None) -> Scores:
