@@ -1,0 +1,87 @@
+"""Guards: each has a trigger, and silence on clean data."""
+
+import pytest
+
+from crumb_nb.guards import (
+    constant_scores, duplicate_labels, foreign_documents, gold_in_ids, gold_in_texts, guard_collection, guard_run, query_in_corpus, shared_queries, truncated_texts,
+)
+from crumb_nb.protocols import Protocol
+from crumb_nb.records import Collection, Qrels, Run, corpus_frame, queries_frame
+
+PROTOCOL = Protocol("toy", "session", "session", "evidence", ("recall_any@1",))
+
+
+def made(docs, qrels, queries=None, **more):
+    corpus = corpus_frame(list(docs), [t if isinstance(t, str) else t[0] for t in docs.values()], [None if isinstance(t, str) else t[1] for t in docs.values()])
+    queries = queries or {q: "a question" for q in qrels}
+    return Collection("toy", corpus, queries_frame(list(queries), list(queries.values())), Qrels.from_dict(qrels), more.pop("protocol", PROTOCOL), **more)
+
+
+def test_ids_that_tell():
+    leaky = made({"answer_1": "a", "answer_2": "b", **{f"chat_{n}": "c" for n in range(10)}}, {"q": {"answer_1": 1.0, "answer_2": 1.0}})
+    (finding,) = gold_in_ids(leaky)
+    assert (finding.weight, finding.count, finding.of) == ("warning", 2, 2) and "'answer'" in finding.text
+    assert gold_in_ids(leaky.with_(protocol=PROTOCOL.with_(ties="hash")))[0].weight == "note"
+    assert not gold_in_ids(made({"chat_1": "a", "chat_2": "b"}, {"q": {"chat_1": 1.0}}))
+    assert not gold_in_ids(made({"1": "a", "2": "b"}, {"q": {"1": 1.0}})), "ids without words tell nothing"
+    assert not gold_in_ids(made({"chat_1": "a"}, {"q": {"chat_1": 1.0}})) and not gold_in_ids(made({"a": "x"}, {"q": {}}))
+
+
+def test_ids_of_parents_count_too():
+    leaky = made({"p1": ("a", "answer_1"), **{f"p{n}": ("c", f"chat_{n}") for n in range(2, 9)}}, {"q": {"answer_1": 1.0}})
+    assert gold_in_ids(leaky)[0].example == "answer_1"
+
+
+def test_texts_that_tell():
+    assert [f.guard for f in gold_in_texts(made({"doc-000001": 'doc-000001 {"label": 1}', "b": "c"}, {"q": {"b": 1.0}}))] == ["gold in texts", "ids in texts"]
+    assert not gold_in_texts(made({"a": "a fox"}, {"q": {"a": 1.0}})), "an id of one letter occurs in every text"
+
+
+def test_query_in_corpus_folds_case_and_white_space():
+    collection = made({"d": "He said: Where  does the RED fox\nlive? In Aarhus."}, {"q": {"d": 1.0}}, {"q": "where does the red fox live?", "short": "red fox"})
+    (finding,) = query_in_corpus(collection)
+    assert (finding.count, finding.of, finding.weight) == (1, 1, "note") and "where does" in finding.example
+    assert not query_in_corpus(made({"a": "x", "b": "where does the"}, {"q": {"a": 1.0}}, {"q": "where does the red fox live?"}))
+    assert not query_in_corpus(made({"a": "x"}, {"q": {}}))
+
+
+def test_equal_texts_with_different_labels():
+    collection = made({"a": "same", "b": "same", "c": "other"}, {"q": {"a": 1.0}, "r": {"c": 1.0}, "s": {"a": 1.0, "b": 2.0}})
+    (finding,) = duplicate_labels(collection)
+    assert finding.count == 1 and "q: a is relevant, b" in finding.example
+    assert not duplicate_labels(collection.with_(scope={"q": ("a", "c"), "r": ("c",), "s": ("a", "b")})), "the twin is in another haystack"
+    assert not duplicate_labels(made({"a": "x", "b": "y"}, {"q": {"a": 1.0}}))
+    assert not duplicate_labels(made({"p:0": ("same", "p"), "p:1": ("same", "p")}, {"q": {"p": 1.0}})), "two passages of one document"
+
+
+def test_shared_queries():
+    one, two = made({"a": "x"}, {"q": {"a": 1.0}}, {"q": "Red  fox?"}), made({"a": "x"}, {"v": {"a": 1.0}}, {"v": "red fox?", "w": "owl"})
+    assert shared_queries(one, two)[0].count == 1 and not shared_queries(one, two.with_(queries=queries_frame(["w"], ["owl"])))
+    assert [f.guard for f in guard_collection(one, [two])] == ["shared queries"]
+    assert shared_queries(one, two.with_(protocol=None))[0].weight == "warning"
+
+
+@pytest.mark.parametrize("rows, count", [({"q": {"a": 1.0, "b": 1.0}}, 1), ({"q": {"a": 1.0, "b": 2.0}}, 0), ({"q": {"a": 1.0}}, 0), ({}, 0), ({"q": {}, "r": {"a": 0.0, "b": 0.0}, "s": {"a": 1.0, "b": 0.0}}, 1)])
+def test_constant_scores(rows, count):
+    assert sum(f.count for f in constant_scores(Run.from_dict(rows))) == count
+
+
+def test_rows_outside_corpus_scope_and_queries():
+    collection = made({"a": "x", "b": "y"}, {"q": {"a": 1.0}}, scope={"q": ("a",)})
+    run = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "zz": 1.0}, "other": {"a": 1.0}})
+    assert {(f.guard, f.count) for f in foreign_documents(run, collection)} == {("unknown documents", 1), ("out of scope", 2), ("unknown queries", 1)}
+    assert not foreign_documents(Run.from_dict({"q": {"a": 1.0}}), collection)
+    assert not foreign_documents(Run.from_dict({"q": {"b": 1.0}}), collection.with_(scope=None))
+
+
+def test_parents_are_in_scope():
+    collection = made({"a:0": ("x", "a"), "b:0": ("y", "b")}, {"q": {"a": 1.0}}, scope={"q": ("a:0",)})
+    assert not foreign_documents(Run.from_dict({"q": {"a": 1.0}}), collection)
+    assert foreign_documents(Run.from_dict({"q": {"b": 1.0}}), collection)[0].guard == "out of scope"
+
+
+def test_truncation_and_the_whole():
+    run = Run.from_dict({"q": {"a": 2.0, "b": 1.0}}, info={"truncated": 3})
+    assert truncated_texts(run, 9)[0].count == 3 and not truncated_texts(run.with_(info={}), 9)
+    assert [f.guard for f in guard_run(run, made({"a": "x", "b": "y"}, {"q": {"a": 1.0}}))] == ["truncated"]
+    assert "of 9 texts were cut" in str(truncated_texts(run, 9)[0])
