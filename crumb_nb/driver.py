@@ -31,7 +31,8 @@ from .experiment import cache_folder
 from .paper import LIBRARIES, PROFILES, VERDICT_COLUMNS, Manifest, find_manifests, verdicts, write_text
 from .provenance import canonical_json, file_sha256, git_state, machine, package_versions, source_hash, text_sha256
 from .records import DataError
-from .systems import imported_modules, parse_spec, spec_files, split_specs
+from .specs import imported_modules, parse_spec, split_specs
+from .systems import spec_files
 
 # %% ../nbs/62_driver.ipynb #76fc0a08
 STANDARD = ("profile", "data", "out")  # parameters that every paper notebook has; `systems` too where its manifest lists systems
@@ -144,7 +145,7 @@ def execute(
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it would say is in our own message
     papermill.execute_notebook(
         copy.deepcopy(notebook), str(executed), parameters=dict(parameters), kernel_name="python3", language="python", progress_bar=False,
-        execution_timeout=timeout, start_timeout=120, extra_arguments=["--log-level=40"], resources={"metadata": {"path": str(folder)}},
+        execution_timeout=timeout, start_timeout=120, extra_arguments=["--log-level=50"], resources={"metadata": {"path": str(folder)}},
     )
 
 
@@ -398,7 +399,7 @@ def run_paper(
     chosen = choose(find_manifests(find_papers(papers)), ids, profile)
     jobs = jobs or _cores()
     work = _work_folder(folder, profile)
-    with _environment(systems_home=Path.cwd(), jobs=jobs):
+    with _environment(Path.cwd(), data, jobs):
         session = _Session(chosen, profile, data, systems, folder, work, timeout, keep_going, force, echo, jobs, executor)
         for batch in ([m for m in chosen if not m.after], [m for m in chosen if m.after]):
             session.run(batch)
@@ -432,10 +433,10 @@ def _alive(pid: int) -> bool:
 
 
 @contextmanager
-def _environment(systems_home: Path, jobs: int) -> Iterator[None]:
+def _environment(home: Path, data: str, jobs: int) -> Iterator[None]:
     "Environment of the kernels: threads shared fairly, relative paths of systems found, nothing asked of a hub."
     threads = str(max(1, _cores() // jobs))
-    new = {"CRUMB_NB_HOME": str(systems_home), "PYTHONHASHSEED": "0", "MPLBACKEND": "agg", "TOKENIZERS_PARALLELISM": "false"}
+    new = {"CRUMB_NB_HOME": str(home), "CRUMB_NB_DATA": data, "PYTHONHASHSEED": "0", "MPLBACKEND": "agg", "TOKENIZERS_PARALLELISM": "false"}
     new |= {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     old = {name: os.environ.get(name) for name in new}
     os.environ.update(new)
@@ -546,14 +547,14 @@ def check_verdicts(manifests: Sequence[Manifest], profile: str, folder: "str | P
     for manifest in manifests:
         path = Path(folder) / f"{manifest.id}.csv"
         there = path.is_file() and manifest.id not in reasons
-        frame = pd.read_csv(path, float_precision="round_trip") if there else None
+        frame = pd.read_csv(path) if there else None
         frames.append(verdicts(manifest, profile, frame, reasons.get(manifest.id, "not made in this profile")))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=VERDICT_COLUMNS)
 
 # %% ../nbs/62_driver.ipynb #276a788f
 def record_expected(manifest: Manifest, profile: str, folder: "str | Path", most: int = 120) -> int:
     "Write the values of an artifact's csv into its manifest as expected values of a profile; returns how many (rows are thinned evenly above `most`)."
-    frame = pd.read_csv(Path(folder) / f"{manifest.id}.csv", float_precision="round_trip")
+    frame = pd.read_csv(Path(folder) / f"{manifest.id}.csv")
     frame = frame[frame["source"] == "ours"] if "source" in frame else frame
     keys = _key_columns(frame)
     cells = [[*(row[k] for k in keys), name, row[name]] for _, row in frame.iterrows() for name in frame if name not in keys and pd.api.types.is_number(row[name]) and not pd.isna(row[name])]

@@ -14,7 +14,7 @@ import math
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ import yaml
 from .protocols import protocol_card
 from .provenance import canonical_json, file_sha256, package_versions
 from .records import DataError, atomic_path
-from .systems import parse_spec, split_specs
+from .specs import parse_spec, split_specs
+from .tables import Table
 
 # %% ../nbs/60_paper.ipynb #7207005c
 PROFILES = ("mini", "local", "hub")
@@ -434,18 +435,22 @@ class Artifact:
 
     def table(
         self,
-        frame: pd.DataFrame,  # the data, full precision; written as csv
-        shown: pd.DataFrame | None = None,  # what md and tex print; None = the data
-        decimals: Mapping[str, int] = {},  # places per column; default 3 for floats, 0 for counts
+        data: "pd.DataFrame | Table",  # full precision, written as csv; or a finished table of crumb_nb.tables
+        shown: "pd.DataFrame | Table | None" = None,  # what md and tex print; None = the data
+        decimals: Mapping[str, int] = {},  # places per column of a frame; default 3 for floats, 0 for counts
     ) -> "Shown":
         "Write csv, md, tex and json, and return the table for display."
-        shown = frame if shown is None else shown
+        shown = data if shown is None else shown
+        frame = data.frame() if isinstance(data, Table) else data
         judged = verdicts(self.manifest, self.profile, frame)
-        text = self._markdown(to_markdown(shown, decimals), judged)
+        caption = f"{self.manifest.title}. {self.manifest.caption}"
+        body = shown.to_md() if isinstance(shown, Table) else to_markdown(shown, decimals)
+        text = self._markdown(body.strip(), judged)
         if self.out:
             write_csv(frame, self.out / f"{self.id}.csv")
             write_text(self.out / f"{self.id}.md", text)
-            write_text(self.out / f"{self.id}.tex", to_tex(shown, f"{self.manifest.title}. {self.manifest.caption}", self.id, decimals, self._footnotes()))
+            tex = replace(shown, caption=f"{caption} {shown.caption}".strip(), remarks=(*shown.remarks, *self._footnotes())).to_tex() if isinstance(shown, Table) else to_tex(shown, caption, self.id, decimals, self._footnotes())
+            write_text(self.out / f"{self.id}.tex", tex)
             self._write_json(judged)
         return Shown(text)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from .common import add_collection, add_command, collections_of, text_table
+from .common import add_collection, add_command, collections_of, text_table, validation_of
 
 # %% ../../nbs/72_cli_run.ipynb #a7bc17ad
 EXAMPLES = """
@@ -49,11 +49,12 @@ def main(args: argparse.Namespace) -> int:
     collections = collections_of(args)
     cache = None if args.no_cache else Cache()
     measures = args.measures.split(",") if args.measures else None
+    validation = validation_of(args) if "gate(" in args.system else {}
     for collection in collections:
         if args.explain:
             print(f"{collection.name}: {explain(args.system, collection, args.asked or collection.protocol.asked, args.pool or collection.protocol.pool, cache)}")
             continue
-        result = run_system(args.system, collection, args.asked, args.pool, cache, args.seed, measures)
+        result = run_system(args.system, collection, args.asked, args.pool, cache, args.seed, measures, validation.get(collection.protocol.name))
         print(report(result, collection, args.card))
         if args.out:
             write_run(result.ranking, _named(args.out, collection, len(collections)), ties=collection.protocol.ties)
