@@ -21,12 +21,15 @@ COMMANDS = {  # name → (module, one line of help)
     "evaluate": ("crumb_nb.cli.evaluate", "score a run file"),
     "compare": ("crumb_nb.cli.compare", "test two runs against each other"),
     "info": ("crumb_nb.cli.info", "counts and protocol of a collection; systems there are"),
-    "audit": ("crumb_nb.cli.audit", "examine a run, labels or published figures for faults"),
+    "audit": ("crumb_nb.cli.audit", "examine a published table or figure for contradictions"),
     "chunk": ("crumb_nb.cli.chunk", "cut documents into passages"),
     "fetch": ("crumb_nb.cli.fetch", "download a data set (needs the network)"),
-    "import": ("crumb_nb.cli.import_", "convert a collection or run from another format"),
-    "export": ("crumb_nb.cli.export", "convert a collection or run to another format"),
+    "import": ("crumb_nb.cli.import_", "make a run out of an external engine's results"),
+    "export": ("crumb_nb.cli.export", "write a collection for an external engine, with blinded ids"),
+    "runs": ("crumb_nb.cli.runs", "recompute CRUMB's tables from released run files"),
     "report": ("crumb_nb.cli.report", "one HTML page of all artifacts"),
+    "serve": ("crumb_nb.cli.serve", "show the report on this machine only"),
+    "docs": ("crumb_nb.cli.docs", "render notebooks and API pages"),
     "cache": ("crumb_nb.cli.cache", "list or clear the cache"),
 }
 EXAMPLES = """examples:

@@ -6,7 +6,7 @@
 __all__ = ['CRUMB_TASKS', 'CRUMB_CITATION', 'CRUMB_LICENCE', 'CRUMB_MEASURES', 'INSTRUCTION_TEMPLATE', 'CRUMB_REPOSITORY',
            'CRUMB_REVISION', 'SPLITS', 'LEVELS', 'CrumbTask', 'crumb_task', 'task_of_run', 'QueryRow',
            'read_query_rows', 'parse_query_row', 'with_instruction', 'mini_folder', 'task_folder', 'fetch_task',
-           'load_crumb']
+           'load_crumb', 'crumb_labels']
 
 # %% ../../nbs/10_crumb.ipynb #6d809641
 import json
@@ -229,6 +229,19 @@ def load_crumb(
         citation="" if mini else CRUMB_CITATION if source == "hub" else "",
         notes=notes,
     ).validate()
+
+
+def crumb_labels(
+    task: str,
+    split: str = "eval",
+    level: str = "passage",
+    source: "str | os.PathLike" = "mini",
+    revision: str = CRUMB_REVISION,
+) -> tuple[Qrels, Qrels | None]:
+    "Graded and (where there are any) binary labels of a task at a level, without reading its corpus: enough to score a run file."
+    info = crumb_task(task)
+    rows = read_query_rows(task_folder(info, source, revision) / split / "query_labels.jsonl")
+    return _qrels(info, rows, level, info.max_p and level == "passage")
 
 
 def _corpus(task: CrumbTask, folder: Path, level: str) -> pd.DataFrame:
