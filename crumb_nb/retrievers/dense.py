@@ -7,6 +7,7 @@ __all__ = ['BLOCK', 'SPARE', 'INSTRUCT', 'exact_top', 'Dense', 'DenseIndex']
 
 # %% ../../nbs/41b_dense.ipynb #bdf5913a
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -134,6 +135,11 @@ def _rescored(query: np.ndarray, vectors: np.ndarray, starts: np.ndarray, docs: 
 INSTRUCT = "Instruct: {instruction}\nQuery: {query}"  # the input form of CRUMB's card and of many instruction-tuned models
 
 
+def _fill(template: str, instruction: str, query: str) -> str:
+    "Both fields at once, so that braces inside a query or instruction stay what they are."
+    return re.sub(r"\{(instruction|query)\}", lambda found: instruction if found[1] == "instruction" else query, template)
+
+
 @dataclass(frozen=True)
 class Dense:
     "Settings of a dense retriever; `index` makes it searchable."
@@ -164,7 +170,7 @@ class Dense:
         "What the model reads for each query; a query without an instruction is not put into the template."
         _, texts = texts_of(queries, "queries")
         notes = list(queries["instruction"]) if "instruction" in queries else [""] * len(texts)
-        return [self.query_prompt + (self.template.replace("{instruction}", i).replace("{query}", t) if i else t) for t, i in zip(texts, notes)]
+        return [self.query_prompt + (_fill(self.template, i, t) if i else t) for t, i in zip(texts, notes)]
 
     def index(
         self,

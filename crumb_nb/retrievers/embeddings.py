@@ -117,15 +117,19 @@ class SentenceEncoder:
 def _windows(firsts: Sequence[int], n: int, size: int, overlap: float) -> list[tuple[int, int]]:
     "Token ranges of at most `size` tokens, beginning and ending at the word starts `firsts` where a word is not longer than `size`."
     edges = np.array([*firsts, n])
-    out, start = [], 0
-    while True:
-        stop = n if n - start <= size else int(edges[np.searchsorted(edges, start + size, side="right") - 1])
-        stop = stop if stop > start else start + size
-        out.append((start, stop))
-        if stop == n:
-            return out
+
+    def end(start: int) -> int:
+        "The last edge that fits; by size where a word is longer than a window."
+        last = n if n - start <= size else int(edges[np.searchsorted(edges, start + size, side="right") - 1])
+        return last if last > start else start + size
+
+    out = [(0, end(0))]
+    while out[-1][1] < n:
+        start, stop = out[-1]
         back = int(edges[np.searchsorted(edges, stop - overlap * size)])
-        start = back if start < back < stop else stop
+        start = back if start < back < stop and end(back) > stop else stop
+        out.append((start, end(start)))
+    return out
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -135,7 +139,6 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return np.divide(wide, length, out=np.zeros_like(wide), where=length > 0).astype(np.float32)
 
 # %% ../../nbs/41_embeddings.ipynb #152ff6ec
-@lru_cache(maxsize=4)
 def load_encoder(
     model: str = MINILM,  # 'minilm' or all-MiniLM-L6-v2 (bundled), 'wordllama' (extra `static`), or a sentence-transformers name or folder
     device: str = "cpu",  # as torch names it
@@ -144,6 +147,12 @@ def load_encoder(
     revision: str | None = None,  # of a model on the hub
 ) -> TextEncoder:
     "Load an encoder once per process. Raises `ImportError` naming the extra that is missing, `DataError` for changed weights."
+    return _loaded(model, device, dtype, max_length, revision)
+
+
+@lru_cache(maxsize=4)
+def _loaded(model: str, device: str, dtype: str, max_length: int | None, revision: str | None) -> TextEncoder:
+    "The same, whatever arguments were left out."
     if model == "wordllama":
         return _load_wordllama()
     import torch
