@@ -235,7 +235,7 @@ class CrossEncoder:
         import torch
 
         model = _load_cross_encoder(self.model, self.max_length, self.device, self.dtype, self.revision)
-        limit, cut = self.max_length or model.max_length, [0]
+        limit, cut = self.max_length or getattr(model, "max_seq_length", None) or model.max_length, [0]
 
         def score(query_id: str, query: str, doc_ids: Sequence[str], texts: Sequence[str]) -> np.ndarray:
             def logits(pieces: Sequence[str]) -> np.ndarray:
