@@ -24,8 +24,9 @@ from tqdm.auto import tqdm
 from .ceilings import expected_random, structural_ceiling
 from .metrics import Scores, evaluate
 from .records import Collection, DataError, Run, atomic_path
+from .sources import Chance, NotApplicable, Oracle, Request, System, aggregated
 from .specs import Spec
-from .systems import Chance, NotApplicable, Oracle, Request, System, aggregated, build
+from .systems import build
 
 # %% ../nbs/51_experiment.ipynb #9859d884
 CACHE_KINDS = ("runs", "embeddings", "paper")

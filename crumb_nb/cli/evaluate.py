@@ -60,8 +60,8 @@ def _by_labels(args: argparse.Namespace):
 def _by_collection(args: argparse.Namespace):
     "Scores on the collections that have queries of the run."
     from crumb_nb.experiment import run_system
+    from crumb_nb.sources import NotApplicable
     from crumb_nb.specs import Spec
-    from crumb_nb.systems import NotApplicable
 
     spec = Spec("run", (Spec(args.run, quoted=True),))
     reasons, found = [], 0

@@ -53,7 +53,7 @@ def _positive(text: str) -> int:
 def main(args: argparse.Namespace) -> int:
     "Make artifacts; 1 if one failed or a figure is FAIL."
     from crumb_nb.driver import check_verdicts, choose, find_papers, record_expected, run_paper, summary
-    from crumb_nb.paper import find_manifests
+    from crumb_nb.manifests import find_manifests
 
     profile, data = data_of(args)
     chosen = choose(find_manifests(find_papers(args.papers)), args.ids, profile)
