@@ -44,10 +44,10 @@ def rows() -> list[dict]:
     columns, labels = Run.from_dict(run), Qrels.from_dict(qrels)
     ours, scores = best_of(lambda: evaluate(columns, labels, MEASURES))
     reading, _ = best_of(lambda: (Run.from_dict(run), Qrels.from_dict(qrels)), 3)
-    gap = max(abs(scores[m][q] - reference[q][name]) for m, name in MEASURES.items() for q in run)
+    gap = float(max(abs(scores[m][q] - reference[q][name]) for m, name in MEASURES.items() for q in run))
     what = f"metrics against pytrec_eval: {QUERIES} queries × {DOCUMENTS:,} documents, {', '.join(MEASURES)}"
     return [
-        {"row": what, "seconds": round(ours, 4), "reference": round(theirs, 4), "ratio": round(ours / theirs, 3), "largest difference": gap, "bar": "at most pytrec_eval's time, differences below 1e-9", "holds": ours <= theirs and gap < 1e-9},
+        {"row": what, "seconds": round(ours, 4), "reference": round(theirs, 4), "ratio": round(ours / theirs, 3), "largest difference": gap, "bar": "at most pytrec_eval's time, differences below 1e-9", "holds": bool(ours <= theirs and gap < 1e-9)},
         {"row": "the same with the run and labels first turned from dicts into columns", "seconds": round(ours + reading, 4), "reference": round(theirs, 4), "ratio": round((ours + reading) / theirs, 3), "largest difference": gap, "bar": "", "holds": True},
         _resampling(),
     ]

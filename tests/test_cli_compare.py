@@ -1,0 +1,87 @@
+"""`crumb-nb compare` through the front door."""
+
+import pytest
+
+from crumb_nb.cli.main import main
+from crumb_nb.records import Qrels, Run, write_qrels, write_run
+
+IDS = [f"q{i:02}" for i in range(20)]
+
+
+@pytest.fixture()
+def folder(tmp_path):
+    "Labels and three runs: good, fair, and one of another collection."
+    write_qrels(Qrels.from_dict({q: {"gold": 1, "other": 0} for q in IDS}), tmp_path / "labels.trec")
+    write_qrels(Qrels.from_dict({q: {"other": 1} for q in IDS}), tmp_path / "binary.tsv")
+    write_run(Run.from_dict({q: {"gold": 2.0, "other": 1.0} for q in IDS}), tmp_path / "good.jsonl")
+    write_run(Run.from_dict({q: {"gold": 1.0, "other": 2.0 if n % 4 else 0.5} for n, q in enumerate(IDS)}), tmp_path / "fair.trec")
+    (tmp_path / "sub").mkdir()
+    write_run(Run.from_dict({q: {"other": 2.0} for q in IDS}), tmp_path / "sub" / "good.jsonl")
+    return tmp_path
+
+
+def test_table_and_differences(folder, capsys):
+    assert main(["compare", str(folder / "good.jsonl"), str(folder / "fair.trec"), "--qrels", str(folder / "labels.trec"), "--measures", "RR,P@1,Judged@1"]) == 0
+    out = capsys.readouterr().out
+    assert "**1.0000**<sup>b</sup>" in out and "paired randomisation, Holm" in out
+    line = next(row for row in out.splitlines() if row.startswith("P@1 "))
+    assert line.split()[1:5] == ["good", "fair", "20", "0.7500"] and line.split()[-4:-1] == ["15", "5", "0"]
+    assert "Judged@1  good" not in out  # no winner there, no test
+
+
+def test_formats_files_and_plot(folder, capsys):
+    table, plot = folder / "out" / "table.tex", folder / "difference.png"
+    assert main(["compare", str(folder / "good.jsonl"), str(folder / "fair.trec"), "--qrels", str(folder / "labels.trec"), "--format", "tex", "--out", str(table), "--plot", str(plot), "--test", "t", "--correction", "none"]) == 0
+    assert r"\toprule" in table.read_text() and plot.read_bytes()[:4] == b"\x89PNG"
+    assert r"\toprule" not in capsys.readouterr().out
+
+
+def test_runs_of_one_name_keep_their_path_and_a_baseline_its_pairs(folder, capsys):
+    runs = [str(folder / "good.jsonl"), str(folder / "sub" / "good.jsonl"), str(folder / "fair.trec")]
+    assert main(["compare", *runs, "--qrels", str(folder / "labels.trec"), "--measures", "P@1", "--baseline", runs[2], "--format", "csv"]) == 0
+    out = capsys.readouterr().out
+    assert runs[1] in out and sum(row.startswith("P@1 ") for row in out.splitlines()) == 2
+
+
+def test_binary_labels(folder, capsys):
+    assert main(["compare", str(folder / "good.jsonl"), str(folder / "fair.trec"), "--qrels", str(folder / "labels.trec"), "--binary-qrels", str(folder / "binary.tsv"), "--measures", "P@1"]) == 0
+    assert "| good <sup>a</sup> | .0000 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["good.jsonl", "--qrels", "labels.trec"], "needs two run files"),
+        (["good.jsonl", "fair.trec"], "name either a collection"),
+        (["good.jsonl", "good.jsonl", "--qrels", "labels.trec"], "named twice"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--baseline", "x"], "is not one of the runs"),
+        (["good.jsonl", "fair.trec", "--qrels", "absent.trec"], "cannot be read"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--measures", "MRR"], "it is spelled RR here"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--measures", "nDCG@10", "--test", "mcnemar"], "needs hits"),
+        (["good.jsonl", "fair.trec", "--on", "locomo"], "no query of the collection"),
+    ],
+)
+def test_errors_are_one_sentence_and_exit_code_2(folder, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(folder)
+    assert main(["compare", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error and "Traceback" not in error
+
+
+def test_on_a_collection(folder, capsys):
+    "By the embedded LoCoMo-format collection's own protocol, chance and oracle rows included."
+    from crumb_nb.datasets.profiles import open_collections
+
+    toy = open_collections("locomo", "mini")[0]
+    gold = toy.qrels.relevant()
+    first = Run.from_dict({q: {d: -float(i) for i, d in enumerate(sorted(toy.candidates(q)))} for q in toy.queries.index})
+    best = Run.from_dict({q: {d: float(d in gold.get(q, ())) - i / 1000 for i, d in enumerate(sorted(toy.candidates(q)))} for q in toy.queries.index})
+    write_run(first, folder / "first.jsonl")
+    write_run(best, folder / "best.jsonl")
+    half = Run.from_dict({"unknown": {"x": 1.0}})
+    write_run(half, folder / "half.jsonl")
+    assert main(["compare", str(folder / "first.jsonl"), str(folder / "best.jsonl"), "--on", "locomo", "--mode", "trec_eval"]) == 0
+    out = capsys.readouterr().out
+    assert "| chance |" in out and "| oracle |" in out and "mode trec_eval" in out
+    assert main(["compare", str(folder / "first.jsonl"), str(folder / "half.jsonl"), "--on", "locomo"]) == 2
+    assert "compare runs of one collection" in capsys.readouterr().err
