@@ -139,13 +139,30 @@ RUN_FACTS = {  # name of the fact (also in Run.info) → its label on the card
 }
 
 
+_OTHER_SPELLINGS = {"duplicates": ("repeated", "repeats")}  # under which some stage counts the same
+
+
 def _run_facts(run: Run, judged: "list[str] | None") -> dict[str, Any]:
     "What the run's info says about itself; empty results are counted over the judged queries (without a collection: over the run's)."
-    facts = {name: run.info.get(name) for name in RUN_FACTS}
+    info = _flat(run.info)
+    if "engine" in info:  # an imported run: its revision is the engine's
+        info["engine_revision"] = info.pop("revision", None)
+    facts = {name: next((info[spelling] for spelling in (name, *_OTHER_SPELLINGS.get(name, ())) if spelling in info), None) for name in RUN_FACTS}
+    if facts["truncated"] is None:
+        counts = [f"{value:,} {name.removesuffix('_truncated')}" for name, value in info.items() if name.endswith("_truncated")]
+        facts["truncated"] = ", ".join(counts) or None
     if facts["empty"] is None:
         answered = set(run.query_ids[run.query].tolist())
         facts["empty"] = sum(q not in answered for q in (run.query_ids.tolist() if judged is None else judged))
     return facts
+
+
+def _flat(info: Mapping[str, Any]) -> dict[str, Any]:
+    "A run's info with that of the runs it was made from below it."
+    below: dict[str, Any] = {}
+    for part in info.get("parts", {}).values():
+        below = {**_flat(part), **below}
+    return {**below, **{name: value for name, value in info.items() if name != "parts"}}
 
 
 def _fact_text(value: Any) -> str:

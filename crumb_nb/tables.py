@@ -38,7 +38,7 @@ class Cell:
     high: float | None = None
     best: bool = False
     second: bool = False
-    beats: tuple[str, ...] = ()  # letters of the systems significantly beaten
+    beats: str = ""  # letters of the systems significantly beaten
     note: int | None = None  # index into the notes
 
 
@@ -77,14 +77,14 @@ def _number(value: float, digits: int) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
-def _cell_text(cell: Cell, style: Style, digits: int, show_hits: bool = False, joint: str = "") -> str:
-    "A cell as it is printed; `joint` stands between letters."
+def _cell_text(cell: Cell, style: Style, digits: int, show_hits: bool = False) -> str:
+    "A cell as it is printed."
     note = "" if cell.note is None else style.superscript.format(style.escape(_mark(cell.note)))
     if cell.value is None:
         return style.escape(DASH) + note
     text = _number(cell.value, digits)
     text = style.bold.format(text) if cell.best else style.underline.format(text) if cell.second else text
-    text += style.superscript.format(joint.join(cell.beats)) if cell.beats else ""
+    text += style.superscript.format(cell.beats) if cell.beats else ""
     text += f" [{_number(cell.low, digits)}, {_number(cell.high, digits)}]" if cell.low is not None else ""
     text += f" ({cell.hits:,.0f}/{cell.n:,})" if show_hits and cell.hits is not None else ""
     return text + note
@@ -108,9 +108,8 @@ class Table:
 
     def _body(self, style: Style) -> list[list[str]]:
         "Head and rows as printed text."
-        joint = "," if any(len(letter) > 1 for letter in self.letters.values()) else ""
         head = [style.escape(self.row_head), *map(style.escape, self.columns)]
-        return [head] + [[self._row_name(r, style), *(_cell_text(self.cells[r, c], style, self.digits, self.show_hits, joint) for c in self.columns)] for r in self.rows]
+        return [head] + [[self._row_name(r, style), *(_cell_text(self.cells[r, c], style, self.digits, self.show_hits) for c in self.columns)] for r in self.rows]
 
     def _row_name(self, row: str, style: Style) -> str:
         letter = self.letters.get(row)
@@ -126,7 +125,7 @@ class Table:
         for r in self.rows:
             for c in self.columns:
                 cell = self.cells[r, c]
-                beats = " ".join(name for name, letter in self.letters.items() if letter in cell.beats)
+                beats = " ".join(name for name, letter in self.letters.items() if letter in _apart(cell.beats, self.letters.values()))
                 note = "" if cell.note is None else self.notes[cell.note]
                 rows.append((r, c, cell.value, cell.n, cell.hits, cell.low, cell.high, beats, note))
         frame = pd.DataFrame(rows, columns=[self.row_head, "measure", "value", "n", "hits", "low", "high", "beats", "note"])
@@ -191,6 +190,16 @@ class Table:
 def _letter(i: int) -> str:
     "a … z, aa, ab, …"
     return chr(97 + i) if i < 26 else _letter(i // 26 - 1) + chr(97 + i % 26)
+
+
+def _together(letters: Iterable[str], all_letters: Iterable[str]) -> str:
+    "Letters of one cell as text."
+    return ("," if any(len(letter) > 1 for letter in all_letters) else "").join(letters)
+
+
+def _apart(beats: str, all_letters: Iterable[str]) -> list[str]:
+    "The letters of a cell again."
+    return beats.split(",") if any(len(letter) > 1 for letter in all_letters) else list(beats)
 
 # %% ../nbs/34_tables.ipynb #590a9072
 FACTS = ("Judged", "Tokens")  # families without a winner
@@ -295,7 +304,7 @@ def _contest(present: Mapping[str, pd.Series], lettered: Mapping[str, str], base
     if lettered and len(present) > 1 and (baseline is None or baseline in present):
         found = beaten(compare(present, baseline=baseline, test=test, correction=correction, alpha=alpha, resamples=resamples, seed=seed))
         for name, losers in found.items():
-            marks[name]["beats"] = tuple(lettered[other] for other in losers)
+            marks[name]["beats"] = _together([lettered[other] for other in losers], lettered.values())
     return marks
 
 
