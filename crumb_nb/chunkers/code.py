@@ -7,6 +7,7 @@ __all__ = ['LANGUAGES', 'Language', 'outline']
 
 # %% ../../nbs/22_code.ipynb #5fcc5873
 import importlib
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -74,6 +75,8 @@ class _Source:
         self.data = data
         self.tree = _parser(language).parse(data)
         self.root = self.tree.root_node
+        self.outer = self.root.children  # the outermost nodes; there may be very many
+        self.outer_ends = [node.end_byte for node in self.outer]
 
     @cached_property
     def _first_bytes(self) -> np.ndarray:
@@ -105,14 +108,11 @@ _DEEPEST = 100  # levels that are opened; below, edges are placed by size
 
 def _spine(node) -> list:
     "The children of a node; of `a + b + c …`, which nests to the left, all operands in one list."
-    tails = []
-    children = node.children
-    while children and children[0].type == node.type and len(tails) < 10_000:
+    children, tails = node.children, []
+    while children and children[0].type == node.type:
         tails.append(children[1:])
-        node, children = children[0], children[0].children
-    for tail in reversed(tails):
-        children = children + tail
-    return children
+        children = children[0].children
+    return children + [child for tail in reversed(tails) for child in tail]
 
 
 def _members(node, labels: frozenset[str]) -> list[tuple[int, object]]:
@@ -148,16 +148,17 @@ def _parts(source: _Source, node, depth: int = 0) -> Parts | None:
     return Parts(ends, open=lambda i: _parts(source, members[i][1], depth + 1))
 
 # %% ../../nbs/22_code.ipynb #ed91d114
-_CLIMB = 6  # ancestors of a word that are searched for a label
-
-
-def _ancestors(source: _Source, position: int, most: int):
-    "The leaf at a character position and its ancestors, innermost first."
+def _around(source: _Source, position: int) -> list:
+    "The nodes around a character position, from the outermost statement down, at most `_DEEPEST` of them."
     offset = source.byte(position)
-    node = source.root.descendant_for_byte_range(offset, offset)
-    while node is not None and most > 0:
-        yield node
-        node, most = node.parent, most - 1
+    index = bisect_right(source.outer_ends, offset)
+    if index == len(source.outer) or source.outer[index].start_byte > offset:
+        return []
+    cursor = source.outer[index].walk()
+    nodes = [cursor.node]
+    while len(nodes) < _DEEPEST and cursor.goto_first_child_for_byte(offset) is not None and cursor.node.start_byte <= offset:
+        nodes.append(cursor.node)
+    return nodes
 
 
 def _label(source: _Source) -> Callable[[int], tuple[int, int] | None]:
@@ -165,7 +166,7 @@ def _label(source: _Source) -> Callable[[int], tuple[int, int] | None]:
     labels = source.row.labels
 
     def around(position: int) -> tuple[int, int] | None:
-        for node in _ancestors(source, position, _CLIMB):
+        for node in _around(source, position):
             if node.type in labels:
                 start, end = source.characters([node.start_byte, node.end_byte])
                 return (start, end) if start <= position < end else None
@@ -178,8 +179,8 @@ def _path(source: _Source) -> Callable[[int], tuple[str, ...]]:
     "A function from a position to the names of the definitions around it."
 
     def path(position: int) -> tuple[str, ...]:
-        names = [node.child_by_field_name("name") for node in _ancestors(source, position, _DEEPEST) if node.type in source.row.named]
-        return tuple(name.text.decode("utf-8", "replace") for name in reversed(names) if name is not None)
+        names = [node.child_by_field_name("name") for node in _around(source, position) if node.type in source.row.named]
+        return tuple(name.text.decode("utf-8", "replace") for name in names if name is not None)
 
     return path
 
