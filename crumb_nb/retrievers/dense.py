@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -251,7 +252,7 @@ class DenseIndex:
         ties: str = "doc_id",
     ) -> Run:
         "The same for query vectors that are there already."
-        asked, keys = check_asked(asked), tie_ranks(self.doc_ids, ties)
+        asked, keys = check_asked(asked), self._keys(ties)
         vectors = np.asarray(vectors, dtype=np.float32)
         if len(query_ids) and len(self) and vectors.shape[1] != self.vectors.shape[1]:
             raise DataError(f"queries have {vectors.shape[1]} dimensions, documents {self.vectors.shape[1]}: they are not of one model")
@@ -262,6 +263,16 @@ class DenseIndex:
                 for n, pair in zip(part, self._group(asking[part], keys, asked, candidates)):
                     found[n] = pair
         return run_of(query_ids, self.doc_ids, found, name="dense")
+
+    def _keys(self, ties: str) -> np.ndarray:
+        "Tie keys of the corpus, computed once per rule."
+        if ties not in self._known_keys:
+            self._known_keys[ties] = tie_ranks(self.doc_ids, ties)
+        return self._known_keys[ties]
+
+    @cached_property
+    def _known_keys(self) -> dict[str, np.ndarray]:
+        return {}
 
     def _group(self, asking: np.ndarray, keys: np.ndarray, asked: int, candidates: np.ndarray | None) -> list:
         "Search for queries that share a haystack; positions are those in the corpus."
