@@ -322,7 +322,7 @@ def evaluate(
             hits[how, is_binary] = joins[how].hits(binary if is_binary else graded)
         value = _VALUE[measure.family](hits[how, is_binary], measure.depth)
         columns[str(measure)] = np.where(hits[how, is_binary].relevant > 0, value, np.nan) if rules["no_relevant"] == "drop" else value
-    values = pd.DataFrame(columns, index=pd.Index(judged, name="query_id", dtype=object))
+    values = pd.DataFrame(np.column_stack(list(columns.values())), index=pd.Index(judged, name="query_id", dtype=object), columns=list(columns))
     return Scores(values, run.name, _info(run, judged, joins, graded))
 
 # %% ../nbs/30_metrics.ipynb #32b37ce8

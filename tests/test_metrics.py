@@ -65,6 +65,7 @@ def test_parity_with_pytrec_eval(case):
                 assert ours.values.loc[query, measure] == pytest.approx(expected, abs=1e-9), (query, measure)
 
 
+@settings(max_examples=100)
 @given(collections(labels=st.integers(0, 1), distinct=True), st.integers(1, 5))
 def test_rr_at_k_agrees_with_ir_measures_without_ties(case, k):
     qrels, run = case
@@ -74,6 +75,7 @@ def test_rr_at_k_agrees_with_ir_measures_without_ties(case, k):
         assert value == pytest.approx(reference.get(query, 0.0), abs=1e-9)
 
 
+@settings(max_examples=100)
 @given(collections(labels=st.integers(0, 3), distinct=True), st.integers(1, 5))
 def test_judged_agrees_with_ir_measures(case, k):
     qrels, run = case
@@ -83,6 +85,7 @@ def test_judged_agrees_with_ir_measures(case, k):
     assert ours == pytest.approx({q: v for q, v in reference.items() if q in ours}) and set(ours) == set(run) & set(qrels)
 
 
+@settings(max_examples=100)
 @given(collections(labels=st.sampled_from([0.0, 0.25, 0.5, 1.5, 2.0])))
 def test_float_labels_equal_rescaled_whole_labels(case):
     "Linear gain: nDCG does not change when all labels are multiplied by four, and pytrec_eval agrees on the whole numbers."
@@ -95,6 +98,7 @@ def test_float_labels_equal_rescaled_whole_labels(case):
         assert evaluate(run, qrels, ["nDCG@3"]).values.loc[query, "nDCG@3"] == pytest.approx(values["ndcg_cut_3"], abs=1e-9)
 
 
+@settings(max_examples=100)
 @given(collections(), st.randoms(use_true_random=False))
 def test_order_of_rows_and_queries_never_matters(case, random):
     qrels, run = case
@@ -102,6 +106,7 @@ def test_order_of_rows_and_queries_never_matters(case, random):
     assert evaluate(run, qrels, PARITY).values.equals(evaluate(shuffled, qrels, PARITY).values)
 
 
+@settings(max_examples=100)
 @given(collections(labels=st.floats(0, 4)))
 def test_bounds(case):
     "Nothing leaves [0, 1]; all ≤ share ≤ any; a longer look finds no less."
@@ -130,6 +135,7 @@ def longmemeval_says(ranking: list[str], gold: set[str], haystack: list[str], k:
     return float(any(d in top for d in gold)), float(all(d in top for d in gold)), ndcg
 
 
+@settings(max_examples=100)
 @given(st.permutations(IDS), st.sets(st.sampled_from(IDS)), st.integers(1, 12))
 def test_longmemeval_official(ranking, gold, k):
     run, qrels = {"q": {d: -float(i) for i, d in enumerate(ranking)}}, {"q": dict.fromkeys(sorted(gold), 1)}
@@ -165,6 +171,7 @@ def widened_says(ranking: list[str], gold: set[str], k: int) -> tuple[float, flo
 TURNS = [f"s{s}_{t}" for s in range(4) for t in range(3)]
 
 
+@settings(max_examples=100)
 @given(st.permutations(TURNS), st.sets(st.sampled_from(TURNS), min_size=1), st.integers(1, 6))
 def test_turn_to_session_official(ranking, gold, k):
     parents = {t: t.rpartition("_")[0] for t in TURNS}
@@ -222,6 +229,7 @@ def crumb_eval_says(rows, labels, binary, measures, max_p):
     return out
 
 
+@settings(max_examples=100)
 @given(collections(labels=st.sampled_from([0.0, 0.5, 1.0, 1.9, 2.0])), st.booleans(), st.booleans())
 def test_crumb_eval_mode(case, max_p, with_binary):
     labels, run = case
