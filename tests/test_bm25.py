@@ -6,13 +6,15 @@ import json
 import bm25s
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 from crumb_nb.records import DataError, corpus_frame, queries_frame, tie_ranks
 from crumb_nb.retrievers.bm25 import BM25, VARIANTS, BM25Index, Tokenizer, words
 from crumb_nb.retrievers.search import best, check_asked, round32, run_of, scope_groups, texts_of
+
+FEW = settings(max_examples=max(30, settings.default.max_examples // 5))  # these build an index or run a tokenizer per example
 
 ALL = pytest.mark.parametrize("variant", VARIANTS)
 WORDS = st.lists(st.sampled_from("ab cd ef gh a".split()), max_size=6).map(" ".join)
@@ -162,6 +164,7 @@ def test_k1_and_b_reach_both_libraries(k1, b):
 
 
 @ALL
+@FEW
 @given(texts=st.lists(WORDS, max_size=12), query=WORDS, asked=st.integers(1, 15), seed=st.integers(0, 9))
 def test_permuting_the_corpus_changes_nothing(variant, texts, query, asked, seed):
     corpus, queries = corpus_of(texts), queries_frame(["q"], [query])
@@ -171,6 +174,7 @@ def test_permuting_the_corpus_changes_nothing(variant, texts, query, asked, seed
 
 
 @ALL
+@FEW
 @given(texts=st.lists(WORDS, max_size=12), questions=st.lists(WORDS, max_size=4))
 def test_a_hit_has_a_query_term_and_every_document_with_one_is_a_hit(variant, texts, questions):
     index = BM25(variant=variant).index(corpus_of(texts))
@@ -182,6 +186,7 @@ def test_a_hit_has_a_query_term_and_every_document_with_one_is_a_hit(variant, te
         assert index.search(queries.iloc[[n]], max(len(texts), 1)).to_dict()[f"q{n}"] == batch[f"q{n}"]
 
 
+@FEW
 @given(texts=st.lists(WORDS, min_size=1, max_size=10), query=WORDS, chosen=st.sets(st.integers(0, 9)), variant=st.sampled_from(["lucene", "bm25+", "rank_bm25"]))
 def test_a_scope_is_a_corpus_of_its_own(texts, query, chosen, variant):
     names = tuple(sorted(str(n) for n in chosen if n < len(texts)))

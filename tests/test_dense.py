@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -20,6 +20,8 @@ from crumb_nb.retrievers import embeddings
 from crumb_nb.retrievers.dense import INSTRUCT, Dense, DenseIndex, exact_top
 from crumb_nb.retrievers.embeddings import MINILM_SHA256, EmbeddingCache, _windows, embed, load_encoder, text_key, truncated, unit
 from crumb_nb.retrievers.search import round32
+
+FEW = settings(max_examples=max(30, settings.default.max_examples // 5))  # these build an index or run a tokenizer per example
 
 
 class Stub:
@@ -55,6 +57,7 @@ def brute(query, vectors, keys, asked, starts=None):
 # ---- exact search
 
 
+@FEW
 @given(st.data())
 def test_exact_search_is_brute_force_with_ties(data):
     n, dim = data.draw(st.integers(1, 200)), data.draw(st.integers(1, 3))
@@ -67,6 +70,7 @@ def test_exact_search_is_brute_force_with_ties(data):
         assert (docs.tolist(), score.tolist()) == brute(query, vectors, keys, asked)
 
 
+@FEW
 @given(st.data())
 def test_the_best_window_of_a_document_counts(data):
     lengths = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=60))

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crumb_nb.protocols import Protocol
@@ -12,6 +12,8 @@ from crumb_nb.records import DataError, Run, corpus_frame, queries_frame
 from crumb_nb.retrievers.autocut import autocut, cut_point
 from crumb_nb.retrievers.bm25 import BM25
 from crumb_nb.retrievers.fusion import AGGREGATIONS, aggregate, from_lists, minmax_sum, rrf, zscore_sum
+
+FEW = settings(max_examples=max(30, settings.default.max_examples // 5))  # these build an index or run a tokenizer per example
 
 IDS = st.sampled_from("abcdef")
 LISTS = st.dictionaries(IDS, st.floats(-5, 5, width=32), max_size=6)
@@ -58,6 +60,7 @@ def test_the_case_file_says_the_same(cases):
 
 
 @FUSIONS
+@FEW
 @given(runs=RUNS, data=st.data())
 def test_the_order_of_inputs_never_matters(fuse, runs, data):
     made = [Run.from_dict(r) for r in runs]

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crumb_nb.records import DataError, Qrels, Run, corpus_frame, queries_frame
@@ -21,6 +21,8 @@ from crumb_nb.retrievers.rerank import (
     maxsim,
     rerank_with,
 )
+
+FEW = settings(max_examples=max(30, settings.default.max_examples // 5))  # these build an index or run a tokenizer per example
 
 CORPUS = corpus_frame(list("abcdef"), ["an owl", "a fox", "a red fox", "a tree", "bread", ""])
 QUERIES = queries_frame(["q", "r"], ["red fox", "tree"])
@@ -117,6 +119,7 @@ def test_combine_chunks():
     assert combine_chunks(scores[1:3], [1, 1], "document", 3).tolist() == [5.0, 3.0]
 
 
+@FEW
 @given(st.lists(st.sampled_from(["owl", "unbelievably", "fox", "東京", "co-operation", "x"]), max_size=30), st.integers(1, 9))
 def test_chunks_are_the_text_and_fit(parts, size):
     tokenizer = load_encoder().model.tokenizer

@@ -102,15 +102,16 @@ class Endpoint:
     def complete(self, prompt: str, sleep: Callable[[float], None] = time.sleep) -> str:
         "The answer to one prompt; raises `EndpointError` naming the last failure when all attempts are used up."
         body = json.dumps(self.request(prompt)).encode()
-        for attempt in range(self.retries + 1):
+        attempt = 0
+        while True:
             self._gate.wait(self.per_minute, sleep)
             try:
                 return _answer(self._post(body))
             except _Busy as busy:
-                if attempt == self.retries:
-                    raise EndpointError(f"{self.url}: {busy} ({attempt + 1} attempts)") from None
-                sleep(min(busy.wait if busy.wait is not None else self.first_wait * 2**attempt, 60.0))
-        raise AssertionError("unreachable")
+                attempt += 1
+                if attempt > self.retries:
+                    raise EndpointError(f"{self.url}: {busy} ({attempt} attempts)") from None
+                sleep(min(busy.wait if busy.wait is not None else self.first_wait * 2 ** (attempt - 1), 60.0))
 
     def _post(self, body: bytes) -> bytes:
         "Send one request; `_Busy` for what may pass, `EndpointError` for what will not."
