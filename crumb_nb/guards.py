@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['WEIGHTS', 'Finding', 'gold_in_ids', 'gold_in_texts', 'query_in_corpus', 'duplicate_labels', 'shared_queries',
-           'constant_scores', 'foreign_documents', 'truncated_texts', 'guard_collection', 'guard_run']
+           'constant_scores', 'foreign_documents', 'truncated_texts', 'guard_collection', 'guard_run',
+           'collection_findings']
 
 # %% ../nbs/33_guards.ipynb #f889df15
 import re
@@ -84,13 +85,21 @@ def _normal(text: str) -> str:
 
 def query_in_corpus(collection: Collection) -> list[Finding]:
     "Queries of at least five words whose whole text occurs in a document."
-    queries = {q: _normal(t) for q, t in collection.queries["text"].items()}
-    wanted = {q: t for q, t in queries.items() if len(t.split()) >= 5}
-    if not wanted:
-        return []
-    everything = "\x00".join(_normal(t) for t in collection.corpus["text"])
-    inside = [q for q, t in wanted.items() if t in everything]
+    wanted = {q: t for q, t in ((q, _normal(t)) for q, t in collection.queries["text"].items()) if len(t.split()) >= 5}
+    inner = {q: set(t.split()[1:-1]) for q, t in wanted.items()}  # whole words of any text that holds the query
+    words, places = set().union(*inner.values()), {}
+    texts = collection.corpus["text"].tolist()
+    for number, text in enumerate(texts):
+        for word in words.intersection(text.casefold().split()):
+            places.setdefault(word, set()).add(number)
+    inside = [q for q, t in wanted.items() if any(t in _normal(texts[n]) for n in _holding_all(inner[q], places))]
     return [Finding("query in corpus", "note", len(inside), len(wanted), "queries stand word for word in a document", _short(collection.queries.at[inside[0], "text"]))] if inside else []
+
+
+def _holding_all(words: set[str], places: dict[str, set[int]]) -> list[int]:
+    "The texts that hold all the words, by number."
+    found = sorted((places.get(word, set()) for word in words), key=len)
+    return sorted(found[0].intersection(*found[1:]))
 
 # %% ../nbs/33_guards.ipynb #60763d2c
 def duplicate_labels(collection: Collection) -> list[Finding]:
@@ -160,9 +169,10 @@ def _out_of_scope(run: Run, collection: Collection) -> list[Finding]:
     ranked = run.doc_ids[run.doc]
     order = np.argsort(run.query, kind="stable")
     bounds = np.searchsorted(run.query[order], np.arange(len(run.query_ids) + 1))
+    reaches: dict[int, set[str]] = {}  # questions about one conversation share their candidates
     for query_id, candidates in collection.scope.items():
         if query_id in code:
-            reach = set(candidates) | {parents[d] for d in candidates if d in parents}
+            reach = reaches.get(id(candidates)) or reaches.setdefault(id(candidates), {*candidates, *(parents[d] for d in candidates if d in parents)})
             lost = [d for d in ranked[order[bounds[code[query_id]] : bounds[code[query_id] + 1]]] if d not in reach]
             rows += len(lost)
             example = example or (f"{query_id}: {lost[0]}" if lost else "")
@@ -189,3 +199,18 @@ def guard_collection(
 def guard_run(run: Run, collection: Collection) -> list[Finding]:
     "All findings about a run on a collection."
     return [*constant_scores(run), *foreign_documents(run, collection), *truncated_texts(run, len(collection.corpus))]
+
+
+_FINDINGS: dict[tuple, tuple[Finding, ...]] = {}
+
+
+def collection_findings(
+    collection: Collection,
+    others: Iterable[Collection] = (),  # other splits to compare with
+) -> tuple[Finding, ...]:
+    "`guard_collection`, once per content and tie rule in a process: what experiments call for every system."
+    others = tuple(others)
+    key = (collection.fingerprint, collection.protocol.ties if collection.protocol else "", *(o.fingerprint for o in others))
+    if key not in _FINDINGS:
+        _FINDINGS[key] = tuple(guard_collection(collection, others))
+    return _FINDINGS[key]

@@ -3,7 +3,7 @@
 import pytest
 
 from crumb_nb.guards import (
-    constant_scores, duplicate_labels, foreign_documents, gold_in_ids, gold_in_texts, guard_collection, guard_run, query_in_corpus, shared_queries, truncated_texts,
+    collection_findings, constant_scores, duplicate_labels, foreign_documents, gold_in_ids, gold_in_texts, guard_collection, guard_run, query_in_corpus, shared_queries, truncated_texts,
 )
 from crumb_nb.protocols import Protocol
 from crumb_nb.records import Collection, Qrels, Run, corpus_frame, queries_frame
@@ -85,3 +85,17 @@ def test_truncation_and_the_whole():
     assert truncated_texts(run, 9)[0].count == 3 and not truncated_texts(run.with_(info={}), 9)
     assert [f.guard for f in guard_run(run, made({"a": "x", "b": "y"}, {"q": {"a": 1.0}}))] == ["truncated"]
     assert "of 9 texts were cut" in str(truncated_texts(run, 9)[0])
+
+
+def test_queries_are_found_across_word_edges():
+    "The first and last word of a query may be parts of words in the text, as substring search has it."
+    collection = made({"d": "xwhere does the red fox lives"}, {"q": {"d": 1.0}}, {"q": "where does the red fox live"})
+    assert query_in_corpus(collection)[0].count == 1
+    assert not query_in_corpus(made({"d": "the red fox does where live"}, {"q": {"d": 1.0}}, {"q": "where does the red fox live"})), "all words, another order"
+
+
+def test_findings_are_kept_by_content():
+    collection = made({"d1": "same", "d2": "same"}, {"q": {"d1": 1.0}})
+    first = collection_findings(collection)
+    assert [f.guard for f in first] == ["equal texts"] and collection_findings(collection.with_(name="other")) is first
+    assert [f.guard for f in collection_findings(collection, [collection])] == ["equal texts", "shared queries"]

@@ -63,7 +63,7 @@ def guess_language(text: str) -> str | None:
     if match := _INTERPRETER.match(text):
         return {"python": "python", "node": "javascript"}[match[1]]
     lines = [line.rstrip() for line in re.split(r"[\r\n]+", text[:_SNIFF]) if line.strip(" \t}{);,")]
-    outer = [line for line in lines if line[0] not in " \t"]
+    outer = [line for line in lines if line[:1] not in " \t"]
     votes = {name: sum(1 for line in outer if re.fullmatch(pattern, line[:200])) for name, pattern in _TELLING.items()}
     best = max(votes, key=votes.get)
     return best if votes[best] >= max(2, len(outer) / 3) else None
