@@ -18,7 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from .manifests import PROFILES, Published, read_manifest, verdict, verdicts
+from .drill import keep_boards
+from .manifests import PROFILES, Published, read_manifest, verdicts
 from .protocols import protocol_card
 from .provenance import canonical_json, file_sha256, package_versions
 from .records import DataError, atomic_path
@@ -128,6 +129,8 @@ class Artifact:
         self._collections: dict[str, dict] = {}
         self._systems: dict[str, list[dict]] = {}
         self._notes: list[str] = []
+        self._used_collections: list = []  # with the results, for the boards of the report
+        self._used_results: list = []
 
     def systems(self) -> list[str]:
         "Spec strings of the rows: the manifest's for this profile, then the user's `systems`, each once."
@@ -137,9 +140,12 @@ class Artifact:
         "Record collections (protocol card, fingerprint, licence) and results (spec, depths, models) that the artifact rests on."
         for thing in things:
             if hasattr(thing, "corpus"):
+                self._used_collections.append(thing)
                 self._use_collection(thing)
-            elif thing.provenance not in self._systems.setdefault(str(thing.spec), []):
-                self._systems[str(thing.spec)].append(dict(thing.provenance))
+            else:
+                self._used_results.append(thing)
+                if thing.provenance not in self._systems.setdefault(str(thing.spec), []):
+                    self._systems[str(thing.spec)].append(dict(thing.provenance))
         return self
 
     def _use_collection(self, collection) -> None:
@@ -230,7 +236,7 @@ class Artifact:
             "parameters": dict(sorted(self.parameters.items())), "seed": self.seed, "notes": self._footnotes(),
             "collections": self._collections, "systems": self._systems, "versions": package_versions(LIBRARIES),
             "files": {name: file_sha256(self.out / name) for name in m.files() if not name.endswith(".json")},
-            "verdicts": json.loads(judged.drop(columns="artifact").to_json(orient="records")),
+            "boards": keep_boards(self._used_collections, self._used_results), "verdicts": json.loads(judged.drop(columns="artifact").to_json(orient="records")),
         }
         write_text(self.out / f"{self.id}.json", json.dumps(json.loads(canonical_json(record)), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
