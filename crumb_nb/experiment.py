@@ -22,6 +22,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .ceilings import expected_random, structural_ceiling
+from .guards import Finding, collection_findings, guard_run
 from .metrics import Scores, evaluate
 from .records import Collection, DataError, Run, atomic_path
 from .sources import Chance, NotApplicable, Oracle, Request, System, aggregated
@@ -131,6 +132,7 @@ class Result:
     provenance: Mapping[str, Any]  # system, collection, depths, seed, key, what the run says of itself; the same in every run
     seconds: float = 0.0  # wall time of the search, 0 when it came from the cache
     reason: str = ""  # why there are no scores
+    findings: tuple[Finding, ...] = ()  # of the guards: about the collection, then about the run
 
     @property
     def system(self) -> str:
@@ -162,12 +164,14 @@ def run_system(
     seconds = 0.0 if known else time.perf_counter() - start
     ranking = aggregated(run, collection)
     scores = score(system, ranking, request, measures, tokens)
+    about_run = () if isinstance(system, (Chance, Oracle)) else guard_run(run, collection)
+    findings = (*collection_findings(collection, () if validation is None else (validation,)), *about_run)
     provenance = {
         "system": str(system.spec), "collection": collection.name, "fingerprint": collection.fingerprint, "protocol": protocol.name, "unit": protocol.unit, "counted": protocol.counted,
         "aggregate": protocol.aggregate, "asked": request.asked, "pool": request.pool, "k": list(protocol.k), "ties": protocol.ties, "seed": seed if system.any("random") else None,
-        "judged": len(scores.values), "returned": len(run), "info": _stable(run.info),
+        "judged": len(scores.values), "returned": len(run), "info": _stable(run.info), "findings": [str(finding) for finding in findings],
     }
-    return Result(system.spec, run, ranking, scores, provenance, seconds)
+    return Result(system.spec, run, ranking, scores, provenance, seconds, findings=findings)
 
 
 def score(system: System, ranking: Run, request: Request, measures: Iterable[str] | None = None, tokens: Mapping[str, int] | None = None) -> Scores:

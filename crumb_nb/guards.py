@@ -10,7 +10,7 @@ __all__ = ['WEIGHTS', 'Finding', 'gold_in_ids', 'gold_in_texts', 'query_in_corpu
 # %% ../nbs/33_guards.ipynb #f889df15
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,9 +179,14 @@ def _out_of_scope(run: Run, collection: Collection) -> list[Finding]:
     return [Finding("out of scope", "warning", rows, len(run), "rows name a document outside the query's haystack", example)] if rows else []
 
 
+def _cut(info: Mapping) -> int:
+    "Texts cut, as a run says; of a composed system the largest number among its parts."
+    return max([int(info.get("truncated", 0) or 0), *(_cut(part) for part in (info.get("parts") or {}).values())])
+
+
 def truncated_texts(run: Run, corpus_size: int) -> list[Finding]:
     "Texts that the model did not see whole, as counted by the retriever."
-    cut = int(run.info.get("truncated", 0) or 0)
+    cut = _cut(run.info)
     return [Finding("truncated", "note", cut, corpus_size, "texts were cut at the model's limit; what stands behind it cannot be found")] if cut else []
 
 # %% ../nbs/33_guards.ipynb #8dd5b13d

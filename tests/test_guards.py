@@ -99,3 +99,20 @@ def test_findings_are_kept_by_content():
     first = collection_findings(collection)
     assert [f.guard for f in first] == ["equal texts"] and collection_findings(collection.with_(name="other")) is first
     assert [f.guard for f in collection_findings(collection, [collection])] == ["equal texts", "shared queries"]
+
+
+def test_truncation_inside_a_composed_system_is_seen():
+    run = Run.from_dict({"q": {"a": 1.0}}).with_(info={"parts": {"dense": {"truncated": 3}, "rrf": {"parts": {"dense": {"truncated": 7}}}}})
+    assert truncated_texts(run, 10)[0].count == 7
+
+
+def test_every_experiment_runs_them(cache_dir):
+    from crumb_nb.experiment import run_grid, run_system
+
+    collection = made({"d1": "red fox", "d2": "red fox", "d3": "owl"}, {"q": {"d1": 1.0}}, {"q": "red fox"}, protocol=PROTOCOL.with_(asked=3))
+    result = run_system("bm25", collection, validation=collection)
+    assert [f.guard for f in result.findings] == ["equal texts", "shared queries", "constant scores"]
+    assert result.provenance["findings"] == [str(f) for f in result.findings]
+    for order in ("chance", "oracle"):
+        assert [f.guard for f in run_system(order, collection).findings] == ["equal texts"], "expected values and ceilings have no scores to distrust"
+    assert [len(r.findings) for r in run_grid(["chance", "bm25"], [collection]).results] == [1, 2]
