@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -26,10 +25,10 @@ from .datasets.profiles import Unavailable, input_files
 from .experiment import cache_folder
 from .manifests import PROFILES, VERDICT_COLUMNS, Manifest, find_manifests, verdicts
 from .paper import LIBRARIES, write_text
-from .provenance import canonical_json, file_sha256, package_versions, source_hash, text_sha256
+from .provenance import canonical_json, file_sha256, package_versions, text_sha256
 from .records import DataError
 from .runner import STANDARD, STATES, Outcome, check_parameters, make_artifact, notebook_parameters, read_notebook
-from .specs import imported_modules, parse_spec, split_specs
+from .specs import code_hashes, imported_modules, parse_spec, split_specs
 from .systems import spec_files
 
 # %% ../nbs/63_driver.ipynb #b95f5e72
@@ -41,9 +40,8 @@ def artifact_key(
 ) -> str:
     "SHA-256 of all that decides the bytes of an artifact."
     cells = [cell.source for cell in read_notebook(manifest.notebook).cells if cell.cell_type == "code"]
-    modules = imported_modules(*cells)
     parts = {
-        "cells": cells, "manifest": manifest.path.read_text(encoding="utf-8"), "parameters": parameters, "data": data, "systems": systems, "source": source_hash(*modules),
+        "cells": cells, "manifest": manifest.path.read_text(encoding="utf-8"), "parameters": parameters, "data": data, "systems": systems, "source": code_hashes(imported_modules(*cells)),
         "style": file_sha256(Path(crumb_nb.__file__).parent / "assets" / "crumb.mplstyle"), "versions": package_versions(LIBRARIES), "python": list(sys.version_info[:2]),
     }
     return text_sha256(canonical_json(parts))
@@ -272,7 +270,9 @@ class _Session:
         "Run one plan, unless an earlier failure stopped the session."
         if self.stopped:
             return Outcome(plan.manifest.id, "not run", reason="stopped after a failure; --keep-going makes the others")
-        return make_artifact(plan.manifest, plan.parameters, self.folder, self.work, {"data": dict(plan.data), "key": plan.key}, self.timeout)
+        outcome = make_artifact(plan.manifest, plan.parameters, self.folder, self.work, {"data": dict(plan.data), "key": plan.key}, self.timeout)
+        self.stopped |= outcome.state == "failed" and not self.keep_going  # before the next notebook of this thread starts
+        return outcome
 
     def _report(self, outcome: Outcome) -> None:
         "Remember an outcome and print its line."

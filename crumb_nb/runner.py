@@ -53,9 +53,12 @@ def notebook_parameters(path: "str | Path", notebook=None) -> dict[str, Any]:
         raise DataError(f"{len(tagged)} cells are tagged `parameters`, exactly one is needed (papermill would keep the notebook's own values)", path=path)
     found = _literals(notebook.cells[tagged[0] - 1].source, path, tagged[0])
     for n, cell in enumerate(notebook.cells[tagged[0]:], tagged[0] + 1):
-        again = sorted(_assigned(cell.source) & set(found)) if cell.cell_type == "code" else []
+        body = _body(cell.source) if cell.cell_type == "code" else []
+        again = sorted(_assigned(body) & set(found))
         if again:
             raise DataError(f"cell {n} assigns the parameter again, which would undo the given value", path=path, field=again[0])
+        if any(isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("exit", "quit") for part in body for node in ast.walk(part)):
+            raise DataError(f"cell {n} calls exit() or quit(), which a kernel ignores: the later cells would run all the same", path=path)
     return found
 
 
@@ -77,12 +80,16 @@ def _literals(source: str, path, n: int) -> dict[str, Any]:
     return found
 
 
-def _assigned(source: str) -> set[str]:
-    "Names assigned by top-level statements of a cell (magics make a cell unreadable: none of ours uses any)."
+def _body(source: str) -> list[ast.stmt]:
+    "The statements of a cell; none where it is not plain Python (no paper notebook uses a magic)."
     try:
-        body = ast.parse(source).body
+        return ast.parse(source).body
     except SyntaxError:
-        return set()
+        return []
+
+
+def _assigned(body: Sequence[ast.stmt]) -> set[str]:
+    "Names assigned by top-level statements."
     targets = [t for node in body if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) for t in (node.targets if isinstance(node, ast.Assign) else [node.target])]
     return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
 

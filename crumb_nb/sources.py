@@ -15,16 +15,15 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .provenance import canonical_json, file_sha256, package_versions, source_hash, text_sha256
+from .provenance import canonical_json, file_sha256, package_versions, text_sha256
 from .records import Collection, DataError, Run, read_run
-from .specs import Spec, imported_modules
+from .specs import Spec, code_hashes, imported_modules
 
 # %% ../nbs/49b_sources.ipynb #c851a259
 @dataclass(frozen=True, eq=False)
@@ -81,7 +80,7 @@ class System:
         parts = {
             "spec": self.spec.canonical, "data": collection.fingerprint, "instruction": collection.instruction, "ties": request.ties, "asked": request.asked, "pool": request.pool,
             "seed": request.seed if self.any("random") else None, "validation": request.validation.fingerprint if request.validation and self.any("validates") else None,
-            "files": {path.name: file_sha256(path) for path in (*self.files(), *self.request_files(request))}, "source": _code(frozenset(self.all_modules())), "versions": package_versions(sorted(self.all_libraries())),
+            "files": {path.name: file_sha256(path) for path in (*self.files(), *self.request_files(request))}, "source": code_hashes(self.all_modules()), "versions": package_versions(sorted(self.all_libraries())),
         }
         return text_sha256(canonical_json(parts))
 
@@ -99,7 +98,7 @@ class System:
 
     def all_modules(self) -> set[str]:
         "Modules of this system and its parts, with what they import."
-        own = {"crumb_nb.sources", "crumb_nb.systems", *_imported(self.modules)}
+        own = {"crumb_nb.sources", "crumb_nb.systems", *imported_modules(*(f"import {name}" for name in self.modules))}
         return own.union(*(part.all_modules() for part in self.parts))
 
     def all_libraries(self) -> set[str]:
@@ -112,18 +111,6 @@ class System:
     def plan(self, request: Request) -> str:
         "One line: what this system will do and what it costs."
         return ""
-
-
-@cache
-def _imported(modules: tuple[str, ...]) -> list[str]:
-    "Modules and what they import; the code does not change while a process runs."
-    return imported_modules(*(f"import {name}" for name in modules)) if modules else []
-
-
-@cache
-def _code(modules: frozenset[str]) -> str:
-    "Hash of the code of some modules."
-    return source_hash(*modules)
 
 
 def workload(collection: Collection) -> tuple[int, int]:

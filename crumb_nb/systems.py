@@ -22,7 +22,7 @@ import pandas as pd
 
 from .records import Collection, DataError, Run, corpus_frame
 from .sources import Chance, NotApplicable, Oracle, Request, RunFile, System, UserFunction, aggregated, workload
-from .specs import Spec, SpecError, parse_spec, split_specs
+from .specs import Spec, SpecError, parse_spec
 
 # %% ../nbs/50_systems.ipynb #9ac2c543
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ __all__ = ['EXAMPLES', 'register', 'main', 'listing', 'verdict_lines']
 
 # %% ../../nbs/71_cli_paper.ipynb #184870c8
 import argparse
-import os
 import time
 from pathlib import Path
 

@@ -9,8 +9,6 @@ __all__ = ['EXAMPLES', 'register', 'main', 'report']
 import argparse
 from pathlib import Path
 
-import pandas as pd
-
 from .common import add_collection, add_command, collections_of, text_table, validation_of
 
 # %% ../../nbs/72_cli_run.ipynb #a7bc17ad
