@@ -11,7 +11,8 @@ import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -132,9 +133,26 @@ class BM25:
 def _encode(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
     "Vocabulary, all tokens as int32 codes, and where each document starts (n + 1 offsets)."
     vocabulary: dict[str, int] = {}
-    codes = [[vocabulary.setdefault(t, len(vocabulary)) for t in tokenizer(text)] for text in texts]
-    offsets = np.concatenate([[0], np.cumsum([len(c) for c in codes])]).astype(np.int64)
-    return vocabulary, np.fromiter(chain.from_iterable(codes), dtype=np.int32, count=int(offsets[-1])), offsets
+    codes, offsets = array("i"), np.zeros(len(texts) + 1, dtype=np.int64)
+    for n, text in enumerate(texts):
+        codes.extend([vocabulary.setdefault(t, len(vocabulary)) for t in tokenizer(text)])
+        offsets[n + 1] = len(codes)
+    return vocabulary, np.array(codes, dtype=np.int32), offsets
+
+
+@dataclass(frozen=True)
+class _Lists:
+    "Tokens of each document as a list, made when asked for: the libraries want lists, and all at once would take ten times the memory."
+
+    tokens: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[list[int]]:
+        ends = self.offsets.tolist()
+        return (self.tokens[a:b].tolist() for a, b in zip(ends, ends[1:]))
 
 # %% ../../nbs/40_bm25.ipynb #f98d5b59
 @dataclass(frozen=True, eq=False)
@@ -182,8 +200,7 @@ def _bm25s(settings: BM25):
 def _matrix(settings: BM25, tokens: np.ndarray, offsets: np.ndarray, n_terms: int) -> _Matrix:
     "Let bm25s score every (term, document) pair."
     retriever = _bm25s(settings)
-    flat, ends = tokens.tolist(), offsets.tolist()
-    lists = [flat[a:b] for a, b in zip(ends, ends[1:])]
+    lists = _Lists(tokens, offsets)
     made = retriever.build_index_from_ids(list(range(n_terms)), lists, show_progress=False)
     return _Matrix(made["data"], made["indices"], made["indptr"], retriever.nonoccurrence_array, len(lists))
 
@@ -210,8 +227,7 @@ def _reference(settings: BM25, tokens: np.ndarray, offsets: np.ndarray) -> _Refe
     "Let rank_bm25 count the terms of every document."
     from rank_bm25 import BM25Okapi
 
-    flat, ends = tokens.tolist(), offsets.tolist()
-    lists = [flat[a:b] for a, b in zip(ends, ends[1:])]
+    lists = _Lists(tokens, offsets)
     okapi = BM25Okapi(lists, k1=settings.k1, b=settings.b, epsilon=settings.epsilon)
     return _Reference(okapi, np.asarray(tokens), np.repeat(np.arange(len(lists)), np.diff(offsets)), len(lists))
 
