@@ -46,7 +46,7 @@ KINDS: dict[str, Kind] = {
         Kind("longmemeval", "longmemeval/longmemeval_mini.json", ("longmemeval/longmemeval_s_cleaned.json", "longmemeval/longmemeval_s.json", "longmemeval/longmemeval_s_*.json"), "put longmemeval_s_cleaned.json of huggingface.co/datasets/xiaowu0162/longmemeval-cleaned into DATA/longmemeval/ (`crumb-nb fetch longmemeval`)"),
         Kind("longmemeval_oracle", "longmemeval/longmemeval_mini.json", ("longmemeval/longmemeval_oracle.json", "longmemeval/longmemeval_oracle*.json"), "put longmemeval_oracle.json into DATA/longmemeval/"),
         Kind("crumb", "crumb", (), "put the task folders of huggingface.co/datasets/jfkback/crumb below DATA (`crumb-nb fetch crumb`)"),
-        Kind("crumb_runs", "crumb_runs", ("crumb_runs", "runs"), "put the released run folders of CRUMB, <task>/passage/none/…, into DATA/crumb_runs/"),
+        Kind("crumb_runs", "crumb", ("crumb_runs", "runs"), "put the released run folders of CRUMB, <task>/passage/none/…, into DATA/crumb_runs/"),
         Kind("documents", "documents", ("documents", "headed_markdown"), "put a folder of long documents with queries into DATA/documents/"),
         Kind("chunk_spans", "documents", ("chunk_spans",), "put documents and questions.jsonl with character spans into DATA/chunk_spans/"),
         Kind("headed_markdown", "documents", ("headed_markdown",), "put headed markdown pages with queries and qrels into DATA/headed_markdown/"),
@@ -117,7 +117,7 @@ def input_files(kind: str, profile: str = "mini", data: "str | Path" = "") -> li
 
 # %% ../../nbs/28_profiles.ipynb #f718f5fd
 def open_collections(
-    kind: str,  # locomo, longmemeval, longmemeval_oracle or crumb
+    kind: str,  # locomo, longmemeval, longmemeval_oracle, crumb, or documents with spans: documents, chunk_spans, headed_markdown
     profile: str = "mini",
     data: "str | Path" = "",
     **options,  # of the loader: unit, rule, questions … (crumb also: tasks, an iterable of names)
@@ -174,4 +174,13 @@ def _open_task(name: str, source, profile: str, options: Mapping) -> Collection:
     return collection.with_(notes=notes)
 
 
-_OPENERS: dict[str, Callable[..., list[Collection]]] = {"locomo": _open_locomo, "longmemeval": _open_longmemeval, "longmemeval_oracle": _open_longmemeval, "crumb": _open_crumb}
+def _open_documents(kind: str, profile: str, data, **options) -> list[Collection]:
+    from crumb_nb.datasets.files import open_path
+
+    return [open_path(data_path(kind, profile, data), **{"name": kind, **options})]
+
+
+_OPENERS: dict[str, Callable[..., list[Collection]]] = {
+    "locomo": _open_locomo, "longmemeval": _open_longmemeval, "longmemeval_oracle": _open_longmemeval, "crumb": _open_crumb,
+    "documents": _open_documents, "chunk_spans": _open_documents, "headed_markdown": _open_documents,
+}  # fmt: skip
