@@ -152,3 +152,34 @@ def test_real_folders(shared_data):
     for row in rows:
         text = spans.corpus.at[row["document_id"], "text"]
         assert all(text[r["start"]:r["end"]] == r["text"] for r in row["references"])
+
+
+def test_spans_in_a_file_of_their_own(tmp_path):
+    from crumb_nb.datasets.files import open_path, query_spans
+
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.md").write_text("# A\n\nText.\n")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "what?"}\n{"_id": "r", "text": "who?"}\n')
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
+    spans = tmp_path / "section_spans.jsonl"
+    spans.write_text('{"query_id": "q", "page_id": "a", "start": 0, "end": 3}\n{"query_id": "q", "page_id": "a", "start": 5, "end": 9}\n')
+    made = open_path(tmp_path)
+    assert query_spans(made) == {"q": [{"doc_id": "a", "start": 0, "end": 3}, {"doc_id": "a", "start": 5, "end": 9}]}
+    spans.write_text('{"query_id": "z", "page_id": "a", "start": 0, "end": 3}\n')
+    with pytest.raises(DataError, match="no such query"):
+        open_path(tmp_path)
+    spans.write_text('{"query_id": "q", "page_id": "a", "start": 0, "end": 99}\n')
+    with pytest.raises(DataError, match="outside the document"):
+        open_path(tmp_path)
+
+
+def test_the_section_spans_of_real_pages(shared_data):
+    from crumb_nb.datasets.files import query_spans
+    from crumb_nb.datasets.profiles import open_collections
+
+    (pages,) = open_collections("headed_markdown", "local", shared_data)
+    assert (len(pages.corpus), len(pages.queries), sum(map(len, query_spans(pages).values()))) == (45, 100, 192)
+    (spans,) = open_collections("chunk_spans", "local", shared_data)
+    assert (len(spans.corpus), len(spans.queries), sum(map(len, query_spans(spans).values()))) == (5, 472, 790)
+    (mini,) = open_collections("documents")
+    assert len(mini.corpus) >= 12 and len(query_spans(mini)) >= 20

@@ -283,8 +283,21 @@ def open_path(
     if found["documents"] and found["topics"] and found["qrels"] and found["documents"].is_file():
         return load_trec(found["documents"], found["topics"], found["qrels"], **options)
     if found["folder"] and found["questions"]:
-        return load_folder(found["folder"], found["questions"], found["tsv"], **{"ids": "stem", "name": folder.resolve().name, **options})
+        made = load_folder(found["folder"], found["questions"], found["tsv"], **{"ids": "stem", "name": folder.resolve().name, **options})
+        return _with_spans(made, folder / "section_spans.jsonl") if (folder / "section_spans.jsonl").exists() else made
     raise DataError("no collection found here; expected corpus.jsonl + queries.jsonl + qrels/ (BEIR), documents.trec + topics.trec + qrels.trec (TREC), or docs/ + questions.jsonl", path=folder)
+
+
+def _with_spans(collection: Collection, path: Path) -> Collection:
+    "The collection with gold spans out of a file of their own: JSON lines of query_id, page_id (or doc_id), start, end."
+    spans: dict[str, list[dict]] = {}
+    for line, row in read_jsonl(path):
+        query_id = require(row, "query_id", str, path, line)
+        if query_id not in collection.queries.index:
+            raise DataError("no such query", path=path, line=line, field="query_id", id=query_id)
+        spans.setdefault(query_id, []).append(_span(row, None, collection.corpus, path, line))
+    metadata = [json.dumps({**json.loads(old), "spans": spans[q]}) if q in spans else old for q, old in collection.queries["metadata"].items()]
+    return collection.with_(queries=collection.queries.assign(metadata=metadata))
 
 
 _LAYOUTS = {
