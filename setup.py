@@ -31,7 +31,7 @@ setup(
     include_package_data=True,
     package_data={"crumb_nb": ["py.typed", "assets/**", "data/**"]},
     install_requires=listed("requirements"),
-    extras_require={extra: listed(f"{extra}_requirements") for extra in ("dev", "chunkers", "static", "hub", "bench")},
+    extras_require={extra: listed(f"{extra}_requirements") for extra in ("dev", "chunkers", "static", "hub", "ir_datasets", "bench")},
     entry_points={"console_scripts": listed("console_scripts")},
     classifiers=["Intended Audience :: Science/Research", "Programming Language :: Python :: 3", "Topic :: Scientific/Engineering", "Framework :: Jupyter"],
     zip_safe=False,

@@ -205,3 +205,46 @@ def test_bom_and_crlf_are_tolerated(tmp_path):
     assert load_corpus(tmp_path / "c.jsonl").at["a", "text"] == "x\r\ny"
     with pytest.raises(DataError, match="cannot be read"):
         load_corpus(tmp_path / "none.jsonl")
+
+
+# ---------------------------------------------------------------- the hub
+
+HUB_SCRIPT = """
+import sys
+from crumb_nb.datasets import crumb
+crumb.CRUMB_REPOSITORY = sys.argv[1]
+made = crumb.load_crumb(sys.argv[2], source="hub", level="passage")
+print(made.qrels.to_dict(), list(made.corpus.index), made.licence)
+"""
+
+
+def hub(repository, task, cache):
+    "Load a task through `datasets` in a process without network."
+    import os
+    import subprocess
+    import sys
+
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(cache / "hf"), "CRUMB_NB_CACHE": str(cache)}
+    return subprocess.run([sys.executable, "-c", HUB_SCRIPT, str(repository), task], capture_output=True, text=True, env=environment)
+
+
+def test_the_hub_path_reads_a_repository_through_datasets(tmp_path):
+    "A folder with the hub's configurations stands for the repository: the same library reads it, offline."
+    pytest.importorskip("datasets", reason="the extra hub is not installed")
+    folder(tmp_path / "repo", [{**ROW, "full_document_qrels": [{"id": "d1", "label": 2.0}], "passage_qrels": [{"id": "p:1", "label": 2.0}]}], [{**DOC, "parent_id": "d1"}], task="clinical_trial")
+    base = tmp_path / "repo" / "clinical_trial"
+    (base / "val").mkdir()
+    (base / "val" / "query_labels.jsonl").write_bytes((base / "eval" / "query_labels.jsonl").read_bytes())
+    write_jsonl(base / "full_document_corpus.jsonl", [{**DOC, "document_id": "d1"}])
+    files = {"evaluation_queries": "eval/query_labels.jsonl", "validation_queries": "val/query_labels.jsonl", "passage_corpus": "passage_corpus.jsonl", "full_document_corpus": "full_document_corpus.jsonl"}
+    configs = "".join(f"- config_name: {name}\n  data_files:\n  - split: clinical_trial\n    path: clinical_trial/{path}\n" for name, path in files.items())
+    (tmp_path / "repo" / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
+    done = hub(tmp_path / "repo", "clinical_trial", tmp_path / "cache")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip() == "{'7': {'d1': 2.0}} ['p:1'] CC BY-NC 4.0"
+
+
+def test_without_network_the_hub_says_what_to_place_where(tmp_path):
+    pytest.importorskip("datasets", reason="the extra hub is not installed")
+    done = hub("nobody/nothing-here", "legal_qa", tmp_path)
+    assert done.returncode != 0 and "place legal_qa/ of the data set nobody/nothing-here in a folder" in done.stderr

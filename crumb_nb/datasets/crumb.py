@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from .corpora import convert_corpus, crumb_row, load_corpus, metadata_text
+from .corpora import cache_folder, load_corpus, metadata_text
 from ..protocols import Protocol
 from ..provenance import package_path
-from ..records import Collection, DataError, Qrels, queries_frame, read_jsonl, require
+from ..records import Collection, DataError, Qrels, atomic_path, queries_frame, read_jsonl, require
 
 # %% ../../nbs/10_crumb.ipynb #cbb86842
 @dataclass(frozen=True)
@@ -173,17 +173,31 @@ def task_folder(
     return folder
 
 
+_HUB_CONFIGS = {"eval/query_labels.jsonl": "evaluation_queries", "val/query_labels.jsonl": "validation_queries", "passage_corpus.jsonl": "passage_corpus", "full_document_corpus.jsonl": "full_document_corpus"}
+
+
 def fetch_task(task: CrumbTask, revision: str = CRUMB_REVISION) -> Path:
-    "Download the files of one task from the hub into its cache (offline: from the cache) and return their folder."
+    "The files of one task, asked from the hub once (through `datasets`, no code from there is run) and kept below the cache; returns their folder."
+    folder = cache_folder() / "hub" / "crumb" / revision / task.folder
+    for name, config in _HUB_CONFIGS.items():
+        if not (folder / name).exists() and (task.full_documents or name != "full_document_corpus.jsonl"):
+            rows = _hub_rows(task, config, revision)
+            with atomic_path(folder / name) as part:
+                rows.to_json(part, force_ascii=False)
+    return folder
+
+
+def _hub_rows(task: CrumbTask, config: str, revision: str):
+    "One split of one configuration from the hub, or from the cache of `datasets` where there is no network."
     try:
-        from huggingface_hub import snapshot_download
+        from datasets import load_dataset
     except ImportError:
         raise ImportError("the hub needs the extra `hub`: pip install 'crumb-nb[hub]'") from None
     try:
-        folder = snapshot_download(CRUMB_REPOSITORY, repo_type="dataset", revision=revision, allow_patterns=[f"{task.folder}/*corpus.jsonl", f"{task.folder}/*/query_labels.jsonl"])
-    except Exception as error:
-        raise DataError(f"the hub cannot be reached or lacks the files ({type(error).__name__}); place {task.folder}/ of {CRUMB_REPOSITORY} in a folder and pass that folder as source", path=CRUMB_REPOSITORY) from error
-    return Path(folder) / task.folder
+        return load_dataset(CRUMB_REPOSITORY, config, split=task.name, revision=revision)
+    except Exception as error:  # the library raises many kinds: no network, no such revision, gated, changed layout
+        what = f"the hub cannot be reached or lacks the files ({type(error).__name__}: {str(error).splitlines()[0][:120]})"
+        raise DataError(f"{what}; place {task.folder}/ of the data set {CRUMB_REPOSITORY} in a folder and pass that folder as source", path=f"{CRUMB_REPOSITORY}/{config}") from error
 
 # %% ../../nbs/10_crumb.ipynb #0a69d18b
 def load_crumb(
