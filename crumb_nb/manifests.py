@@ -274,4 +274,4 @@ def _same_text(value: Any, ours: Any) -> str:
 
 def _cell_name(where: Mapping[str, Any], column: str) -> str:
     "How a cell is called in a verdict: `system=bm25 rule=by evidence: any@10`."
-    return f"{' '.join(f'{k}={v}' for k, v in where.items())}: {column}".removesuffix(": ")
+    return f"{' '.join(f'{k}={v}' for k, v in where.items())}: {column}".removesuffix(": ").removeprefix(": ")

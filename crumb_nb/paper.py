@@ -236,7 +236,7 @@ class Artifact:
             "parameters": dict(sorted(self.parameters.items())), "seed": self.seed, "notes": self._footnotes(),
             "collections": self._collections, "systems": self._systems, "versions": package_versions(LIBRARIES),
             "files": {name: file_sha256(self.out / name) for name in m.files() if not name.endswith(".json")},
-            "boards": keep_boards(self._used_collections, self._used_results), "verdicts": json.loads(judged.drop(columns="artifact").to_json(orient="records")),
+            "boards": keep_boards(self._used_collections, self._used_results), "verdicts": json.loads(judged[judged["kind"] == "published"].drop(columns="artifact").to_json(orient="records")),
         }
         write_text(self.out / f"{self.id}.json", json.dumps(json.loads(canonical_json(record)), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 

@@ -143,9 +143,9 @@ def _open_longmemeval(kind: str, profile: str, data, **options) -> list[Collecti
 
 
 def _open_crumb(kind: str, profile: str, data, tasks: Iterable[str] | None = None, **options) -> list[Collection]:
-    from crumb_nb.datasets.crumb import CRUMB_TASKS
+    from crumb_nb.datasets.crumb import CRUMB_TASKS, crumb_task
 
-    names = list(CRUMB_TASKS) if tasks is None else list(tasks)
+    names = list(CRUMB_TASKS) if tasks is None else [crumb_task(name).name for name in tasks]
     source: "str | Path" = "hub" if profile == "hub" and not data else data_path(kind, profile, data)
     found = [_open_task(name, "mini" if profile == "mini" else source, profile, options) for name in names if source == "hub" or (Path(source) / CRUMB_TASKS[name].folder).is_dir()]
     if not found:

@@ -1,0 +1,257 @@
+"""The command line: exit codes, errors in one sentence, a fast --help, every command reachable."""
+
+import argparse
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+
+from crumb_nb.cli import common
+from crumb_nb.cli.main import COMMANDS, main, parser
+from crumb_nb.records import DataError, Qrels, Run, read_run, read_scores, write_qrels, write_run
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path, cache_dir, monkeypatch):
+    "Each test in a folder and cache of its own."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CRUMB_NB_DATA", "")
+
+
+def said(capsys, *arguments: str) -> tuple[int, str, str]:
+    "Exit code, standard output, standard error."
+    code = main(list(arguments))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+# --- the dispatcher --------------------------------------------------------------------------------------------------------
+
+
+def test_help_is_fast_and_imports_no_command():
+    "0.5 s is the promise; what is tested is that nothing heavy is imported, since a clock on a loaded machine proves nothing."
+    script = "import sys, crumb_nb.cli.main as m\ntry: m.main(['--help'])\nexcept SystemExit as e: code = e.code\nprint('heavy', [n for n in ('numpy', 'pandas', 'torch', 'matplotlib') if n in sys.modules], code)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "heavy [] 0" and all(name in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name, capsys):
+    if importlib.util.find_spec(COMMANDS[name][0]) is None:
+        pytest.skip(f"{COMMANDS[name][0]} is not there yet")
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    out = capsys.readouterr().out
+    assert left.value.code == 0 and f"crumb-nb {name}" in out and "example" in out.lower()
+
+
+def test_wrong_arguments_exit_with_2(capsys):
+    for arguments in (["nonsense"], ["paper", "--profile", "real"], ["run"], ["paper", "--jobs", "0"], ["cache", "burn"]):
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert left.value.code == 2
+    assert said(capsys)[0] == 0, "without a command the help is printed"
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0 and re.match(r"crumb-nb \d+\.\d+", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (DataError("broken", path="a.jsonl", line=3), 2, "a.jsonl:3: broken"),
+        (ImportError("needs the extra `chunkers`"), 2, "needs the extra"),
+        (FileNotFoundError(2, "No such file or directory", "x.jsonl"), 2, "x.jsonl: No such file"),
+        (OSError("disk"), 2, "disk"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_what_a_user_can_repair_is_one_sentence(monkeypatch, capsys, error, code, text):
+    def broken(args):
+        raise error
+
+    monkeypatch.setattr("crumb_nb.cli.cache.main", broken)
+    got, out, err = said(capsys, "cache", "path")
+    assert got == code and text in err and "Traceback" not in err and err.count("\n") <= 2
+    if not isinstance(error, KeyboardInterrupt):
+        monkeypatch.setenv("CRUMB_NB_DEBUG", "1")
+        with pytest.raises(type(error)):
+            main(["cache", "path"])
+
+
+def test_our_own_faults_keep_their_traceback(monkeypatch):
+    monkeypatch.setattr("crumb_nb.cli.cache.main", lambda args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["cache", "path"])
+
+
+def test_a_closed_pipe_is_no_error():
+    done = subprocess.run(f"{sys.executable} -m crumb_nb.cli.main 2>&1; {sys.executable} -c \"from crumb_nb.cli.main import main; import sys; sys.exit(main(['info', 'systems']))\" | head -1", shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_an_absent_part_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(COMMANDS, "absent", ("crumb_nb.cli.absent", "not there"))
+    code, _, err = said(capsys, "absent")
+    assert code == 2 and "crumb_nb.cli.absent" in err
+    assert "absent" in parser().format_help()
+
+
+# --- naming a collection ---------------------------------------------------------------------------------------------------
+
+
+def test_data_alone_means_local_and_the_variable_is_used(monkeypatch, tmp_path):
+    names = lambda **more: common.data_of(argparse.Namespace(**{"profile": None, "data": None, **more}))
+    assert names() == ("mini", "") and names(data=str(tmp_path)) == ("local", str(tmp_path))
+    monkeypatch.setenv("CRUMB_DATA", str(tmp_path))
+    assert names() == ("mini", "") and names(profile="local") == ("local", str(tmp_path))
+    with pytest.raises(DataError, match="not a folder"):
+        names(data=str(tmp_path / "absent"))
+
+
+def test_settings_are_typed():
+    assert common.settings(["unit=turn", "date_line=false", "window=5", "tasks=a,b", "path=x=y"]) == {"unit": "turn", "date_line": False, "window": 5, "tasks": ["a", "b"], "path": "x=y"}
+    for bad in ("unit", "a-b=1"):
+        with pytest.raises(DataError, match="NAME=VALUE"):
+            common.settings([bad])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--on", "nothing"], "choose from locomo"),
+        (["--on", "locomo", "--set", "unit=page"], "unit"),
+        (["--on", "locomo", "--set", "colour=red"], "colour"),
+        (["--on", "locomo", "--profile", "local"], "no folder was given"),
+        (["--on", "crumb", "--set", "tasks=nonsense"], "nonsense"),
+    ],
+)
+def test_a_collection_that_is_not_there_is_told(capsys, arguments, text):
+    code, _, err = said(capsys, "run", "bm25", *arguments)
+    assert code == 2 and text in err and "Traceback" not in err
+
+
+# --- run, evaluate, info, cache --------------------------------------------------------------------------------------------
+
+
+def test_run_prints_scores_and_writes_files(capsys, tmp_path):
+    code, out, _ = said(capsys, "run", "bm25", "--on", "locomo", "--measures", "recall_any@3,RR", "--out", "r.jsonl", "--scores", "s.csv", "--card", "--asked", "5")
+    assert code == 0 and "recall_any@3" in out and "gold rule" in out and "asked 5" in out
+    run = read_run("r.jsonl")
+    scores = read_scores("s.csv")
+    assert len(run.query_ids) == 80 and max(run.ranks()) == 5 and set(scores["measure"]) == {"recall_any@3", "RR"}
+    code, again, _ = said(capsys, "evaluate", "r.jsonl", "--on", "locomo", "--measures", "recall_any@3,RR")
+    assert code == 0 and [line.split() for line in again.splitlines()[1:4]] == [line.split() for line in out.splitlines()[1:4]], "what was written scores the same"
+
+
+def test_run_on_several_tasks_writes_a_file_each(capsys, tmp_path):
+    code, out, _ = said(capsys, "run", "bm25", "--on", "crumb", "--set", "tasks=clinical_trial,legal_qa", "--out", "r.jsonl", "--measures", "RR", "--no-cache")
+    assert code == 0 and sorted(p.name for p in tmp_path.glob("r.*")) == ["r.mini_clinical_trial.jsonl", "r.mini_legal_qa.jsonl"]
+
+
+def test_run_decides_gates_on_the_validation_queries(capsys):
+    code, out, _ = said(capsys, "run", "gate(bm25, rewrite(bm25, query_to_doc), test=none)", "--on", "crumb", "--set", "tasks=clinical_trial", "--explain")
+    assert code == 0 and "uses rewrite(bm25, query_to_doc) only if it beats bm25" in out
+    code, out, _ = said(capsys, "run", "gate(bm25, oracle, measure=RR)", "--on", "crumb", "--set", "tasks=clinical_trial", "--measures", "RR", "--no-cache")
+    assert code == 0 and "RR" in out
+
+
+def test_run_refuses_a_bad_spec_before_reading_data(capsys):
+    code, _, err = said(capsys, "run", "rrf(bm25, dens)", "--on", "nothing")
+    assert code == 2 and "position 11" in err and "did you mean dense?" in err
+
+
+def test_evaluate_against_labels(capsys):
+    write_run(Run.from_dict({"q1": {"a": 2.0, "b": 1.0}, "q3": {"a": 1.0}}), "mine.trec")
+    write_qrels(Qrels.from_dict({"q1": {"b": 1.0}, "q2": {"a": 1.0}}), "labels.trec")
+    code, out, _ = said(capsys, "evaluate", "mine.trec", "--qrels", "labels.trec", "--measures", "RR", "--per-query", "s.csv", "--mode", "trec_eval")
+    assert code == 0 and out.splitlines()[2].split() == ["RR", "0.2500", "2"] and "1 unjudged ignored" in out
+    assert read_scores("s.csv")["value"].tolist() == [0.5, 0.0]
+    for arguments in (["mine.trec"], ["mine.trec", "--qrels", "labels.trec", "--on", "locomo"]):
+        code, _, err = said(capsys, "evaluate", *arguments)
+        assert code == 2 and "either" in err
+    assert said(capsys, "evaluate", "absent.jsonl", "--qrels", "labels.trec")[0] == 2
+    code, _, err = said(capsys, "evaluate", "mine.trec", "--on", "locomo")
+    assert code == 2 and "none of the 80 queries" in err
+    code, _, err = said(capsys, "evaluate", "mine.trec", "--qrels", "labels.trec", "--measures", "MRR")
+    assert code == 2 and "RR" in err
+
+
+def test_info(capsys):
+    code, out, _ = said(capsys, "info", "locomo", "--set", "unit=session")
+    assert code == 0 and "documents" in out and "candidates" in out and "gold rule" in out
+    code, out, _ = said(capsys, "info", "systems")
+    assert code == 0 and "rerank(bm25, maxsim, pool=50)" in out and "my.module:function" in out
+    code, out, _ = said(capsys, "info", "--profile", "local")
+    assert code == 0 and "no folder was given" in out
+
+
+def test_cache(capsys, cache_dir):
+    assert said(capsys, "cache", "path")[1].strip() == str(cache_dir)
+    assert "nothing in" in said(capsys, "cache", "list")[1]
+    said(capsys, "run", "bm25", "--on", "locomo", "--measures", "RR")
+    assert "bm25" in said(capsys, "cache", "list", "runs")[1] and "nothing in" in said(capsys, "cache", "list", "embeddings")[1]
+    assert "MB removed" in said(capsys, "cache", "clear")[1] and "nothing in" in said(capsys, "cache", "list")[1]
+
+
+# --- paper -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture()
+def papers(tmp_path):
+    folder = tmp_path / "papers" / "demo"
+    folder.mkdir(parents=True)
+    body = "import pandas as pd\nfrom crumb_nb.paper import Artifact\nArtifact('one', profile=profile, data=data, out=out).table(pd.DataFrame({'k': [1], 'v': [0.5]}))"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("profile = 'mini'\ndata = ''\nout = ''"), nbformat.v4.new_code_cell(body)])
+    notebook.cells[0].metadata["tags"] = ["parameters"]
+    nbformat.write(notebook, folder / "one.ipynb")
+    (folder / "one.yaml").write_text("title: One\nkind: table\ncaption: One row.\nexpected: {mini: {keys: [], cells: [[v, 0.5]]}}\n")
+    return folder
+
+
+def test_paper_makes_checks_and_records(papers, capsys, tmp_path):
+    where = ["--papers", str(papers.parent), "--out", "made"]
+    code, out, _ = said(capsys, "paper", *where, "--check")
+    assert code == 0 and "figures checked: 1 OK" in out and out.splitlines()[-1].startswith("1 made in") and (tmp_path / "made" / "mini" / "one.csv").is_file()
+    assert "1 unchanged" in said(capsys, "paper", "one", *where)[1]
+    manifest = papers / "one.yaml"
+    manifest.write_text(manifest.read_text().replace("0.5", "0.6"))
+    code, out, _ = said(capsys, "paper", *where, "--check")
+    assert code == 1 and "FAIL: one: v: expected 0.6, ours 0.5 (manifest)" in out
+    code, out, _ = said(capsys, "paper", *where, "--record")
+    assert code == 0 and "one: 2 expected values recorded" in out
+    assert said(capsys, "paper", *where, "--check")[0] == 0
+
+
+def test_paper_fails_with_1_and_says_where(papers, capsys):
+    notebook = nbformat.read(papers / "one.ipynb", 4)
+    notebook.cells[1].source = "import sys; sys.exit(0)"
+    nbformat.write(notebook, papers / "one.ipynb")
+    code, out, _ = said(capsys, "paper", "--papers", str(papers.parent))
+    assert code == 1 and "one.ipynb, cell 2" in out and "SystemExit" in out
+
+
+def test_paper_lists_and_knows_its_names(papers, capsys):
+    code, out, _ = said(capsys, "paper", "--list", "--papers", str(papers.parent))
+    assert code == 0 and pd.Series(out.split()).isin(["one", "demo", "table", "One"]).any()
+    code, _, err = said(capsys, "paper", "on", "--papers", str(papers.parent))
+    assert code == 2 and "one" in err
+
+
+def test_the_installed_script_is_there():
+    script = Path(sys.executable).parent / "crumb-nb"
+    if not script.exists():
+        pytest.skip("the package is not installed in this environment")
+    done = subprocess.run([script, "cache", "path"], capture_output=True, text=True, env={**os.environ, "CRUMB_NB_CACHE": "/tmp/x"})
+    assert done.returncode == 0 and done.stdout.strip() == str(Path("/tmp/x").resolve())
