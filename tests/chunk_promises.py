@@ -27,22 +27,29 @@ def check(text, chunks, budget=None, capacity=None, label=None):
         assert not c.has_words or WORD.search(c.text), "has_words means a word"
     if capacity is not None:
         assert max(c.end - c.start for c in chunks) <= capacity, "capacity"
-        if label is None:
-            check_words(text, chunks, capacity)
+        check_words(text, chunks, capacity, label)
     if budget is not None:
         for n, c in enumerate(chunks):
             if c.has_words:
-                words = [m.start() for m in WORD.finditer(c.text) if label is None or label(c.start + m.start()) is None] or [WORD.search(c.text).start()]
-                body = c.text[words[0] :] if n + 1 < len(chunks) else c.text[words[0] : words[-1] + 1]  # the end of a text may be wordless
-                assert solid(body) <= budget, "budget, counted from the first word"
+                first, last = content(c, label, n + 1 == len(chunks))
+                assert solid(c.text[first:last]) <= budget, "budget, counted from the first word"
 
 
-def check_words(text, chunks, capacity):
-    "Without labels: a chunk is wordless only where the words around it are farther apart than a chunk can reach."
-    for c in chunks:
-        assert c.has_words == bool(WORD.search(c.text)), "has_words is true to the text"
-        if not c.has_words:
-            before = [m.start() for m in WORD.finditer(text, max(0, c.start - 2 * capacity), c.start)]
-            after = WORD.search(text, c.end)
-            reach = (after.start() if after else len(text)) - (before[-2] if len(before) > 1 else -1)
-            assert reach > capacity, "wordless only where no word is in reach"
+def content(chunk, label, final):
+    "Where the content of a chunk begins and, if it is the final one (the end of a text may be wordless), where it ends."
+    places = [m.start() for m in WORD.finditer(chunk.text)]
+    free = lambda place: label is None or label(chunk.start + place) is None
+    first = next(filter(free, places), places[0])
+    last = next(filter(free, reversed(places)), places[-1]) + 1 if final else len(chunk.text)
+    return first, last
+
+
+def check_words(text, chunks, capacity, label):
+    "A chunk is wordless only where the words of content around it are farther apart than a chunk can reach."
+    wordless = [c for c in chunks if not c.has_words]
+    free = lambda place: label is None or label(place) is None
+    for c in wordless:
+        assert not any(free(c.start + m.start()) for m in WORD.finditer(c.text)), "has_words is true to the text"
+        before = [m.start() for m in WORD.finditer(text, 0, c.start) if free(m.start())][-2:]
+        after = next((m.start() for m in WORD.finditer(text, c.end) if free(m.start())), len(text))
+        assert after - (before[0] if len(before) > 1 else -1) > capacity, "wordless only where no word is in reach"

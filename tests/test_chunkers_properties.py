@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crumb_nb.chunkers.contextual import TokenCounter, contextual_chunks, contextualize, count_tokens
 from crumb_nb.chunkers.cut import CharLimits, Outline, Parts, cut, label_finder, to_chunks
-from crumb_nb.chunkers.handlers import HANDLERS, chunk_text, read_outline
+from crumb_nb.chunkers.handlers import HANDLERS, choose_handler, chunk_text, read_outline
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 TIMES = 10 if os.environ.get("CRUMB_NB_MORE_EXAMPLES") else 1  # the flag: ten times as many
@@ -104,6 +104,13 @@ def test_lone_surrogates_are_text_like_any_other(text):
     check(text, chunk_text(text, handler="markdown", budget=5, capacity=9), capacity=9)
     check(text, chunk_text(text, handler="python", budget=5, capacity=9))
     check(text, contextual_chunks(text, max_tokens=16))
+
+
+@examples(1000)
+@given(texts, st.text(max_size=12))
+def test_a_handler_is_chosen_for_any_text_and_name(text, filename):
+    assert choose_handler(text, filename) in HANDLERS
+    assert choose_handler(text) in HANDLERS
 
 
 def one_line(kind, size=1_000_000):

@@ -179,9 +179,9 @@ class TokenLimits:
         inside = unit < len(self.starts) and self.starts[unit] < start
         if inside:
             stop = min(int(self.ends[unit]), cap)
-            tokens = self.counter.text(self.text[start:stop])
-            if tokens > room or stop == cap:
-                return self._within(start, stop, room)
+            edge, tokens = self._within(start, stop, room)
+            if edge < stop or stop == cap:
+                return edge
             room, unit = room - tokens, unit + 1
         over = int(self.sums.searchsorted(self.sums[unit] + room, "right")) - 1  # the first word that does not fit
         if over >= len(self.starts):
@@ -189,12 +189,19 @@ class TokenLimits:
         first = int(self.starts[over])
         if over > unit or inside or first >= cap:
             return min(first, cap)
-        return self._within(first, min(int(self.ends[unit]), cap), room)
+        return self._within(first, min(int(self.ends[unit]), cap), room)[0]
 
-    def _within(self, start: int, stop: int, room: int) -> int:
-        "An end inside the word text[start:stop], after at most `room` tokens of it."
-        offsets = self.counter.offsets(self.text[start:stop])
-        return stop if len(offsets) <= room else max(start + 1, start + offsets[room][0])
+    def _within(self, start: int, stop: int, room: int) -> tuple[int, int]:
+        "An end inside the word text[start:stop] after at most `room` tokens of it, and their number; only as much is tokenized as is needed."
+        size = 4 * room
+        while True:
+            end = min(start + size, stop)
+            offsets = self.counter.offsets(self.text[start:end])
+            if len(offsets) > room:
+                return max(start + 1, start + offsets[room][0]), room
+            if end == stop:
+                return stop, len(offsets)
+            size *= 4
 
     def fits(self, start: int, end: int) -> bool:
         "True if the chunk has at most `max_tokens` tokens; exact."
