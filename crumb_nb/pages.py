@@ -10,7 +10,7 @@ __all__ = ['ASSETS', 'DISPLAYED', 'asset', 'render', 'content_policy', 'json_blo
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -93,7 +93,7 @@ DISPLAYED = ("text/html", "image/png", "image/svg+xml", "text/markdown", "text/p
 
 def notebook_body(
     path: "str | Path",
-    links: Mapping[str, str] = {},  # link in the notebook → link in the page
+    link: Callable[[str], str] = str,  # a link of the notebook as it is written in the page
 ) -> str:
     "The cells of a notebook as HTML, to be put on a page that runs no scripts."
     import nbformat
@@ -108,7 +108,7 @@ def notebook_body(
     notebook.cells = [c for c in notebook.cells if c.source.strip()]
     exporter = HTMLExporter(template_name="basic", config=Config({"NbConvertBase": {"display_data_priority": list(DISPLAYED)}}))
     body, _ = exporter.from_notebook_node(notebook)
-    return re.sub(r'href="([^"]*)"', lambda m: f'href="{links.get(m[1], m[1])}"', body)
+    return re.sub(r'href="([^"]*)"', lambda m: f'href="{link(m[1])}"', body)
 
 
 def notebook_title(path: "str | Path") -> tuple[str, str]:

@@ -38,6 +38,7 @@ def register(subparsers) -> None:
     parser.add_argument("--check", action="store_true", help="print the verdict on every expected and published figure; exit 1 if one is FAIL")
     parser.add_argument("--record", action="store_true", help="write the values of this run into the manifests as expected values (to be read before they are committed)")
     parser.add_argument("--list", action="store_true", help="list the artifacts and make none")
+    parser.add_argument("--no-report", action="store_true", help="do not write report.html and the pages of the notebooks")
     parser.add_argument("--papers", metavar="DIR", help="folder of the paper notebooks (default: nbs/papers of the checkout)")
 
 
@@ -72,8 +73,20 @@ def main(args: argparse.Namespace) -> int:
     if judged is not None:
         print(verdict_lines(judged))
     print(summary(outcomes, time.monotonic() - start, folder))
+    if not args.no_report:
+        print(f"report: {_report(folder, profile, args.papers, outcomes)}")
     failed = any(o.state in ("failed", "not run") for o in outcomes)
     return int(failed or (judged is not None and judged["verdict"].str.startswith("FAIL").any()))
+
+
+def _report(folder: Path, profile: str, papers: str | None, outcomes) -> Path:
+    "Write the report of a folder after a run, with the reasons of what this run did not make."
+    from crumb_nb.driver import find_papers
+    from crumb_nb.manifests import find_manifests
+    from crumb_nb.report import write_report
+
+    manifests = [m for m in find_manifests(find_papers(papers)) if profile in m.profiles]
+    return write_report(folder, manifests, {o.id: o.reason for o in outcomes if o.state not in ("made", "unchanged")})
 
 
 def listing(manifests) -> str:
