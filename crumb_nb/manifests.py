@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PROFILES', 'KINDS', 'FORMATS', 'MARKS', 'VERDICT_COLUMNS', 'Published', 'Expected', 'Manifest', 'read_manifest',
-           'find_manifests', 'verdict', 'verdicts']
+           'find_manifests', 'verdict', 'verdicts', 'expected_verdict']
 
 # %% ../nbs/58_manifests.ipynb #6977bca1
 import math
@@ -221,7 +221,7 @@ def verdicts(
     for *keys, column, value in expected.cells if expected else ():
         where = dict(zip(expected.keys, keys))
         ours, why = (None, reason) if frame is None else _cell(frame, where, column)
-        judged = _same_text(value, ours) or verdict(repr(value) if isinstance(value, float) else value, ours, expected.tolerance)
+        judged = expected_verdict(value, ours, expected.tolerance)
         if frame is not None and why:
             judged = f"FAIL ({why})"  # an expected cell that is not there is no excuse
         rows.append(("expected", _cell_name(where, column), value, ours, f"N/A ({why})" if frame is None else judged, "manifest"))
@@ -265,11 +265,18 @@ def _key_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
 
 
-def _same_text(value: Any, ours: Any) -> str:
-    "The verdict for texts, '' for numbers."
-    if not isinstance(value, str) or isinstance(ours, (int, float)) or ours is None:
-        return ""
-    return "OK" if value == str(ours) else "FAIL"
+def expected_verdict(value: Any, ours: Any, tolerance: float) -> str:
+    "OK or FAIL: numbers within the tolerance (or equal at four decimals or more, where the manifest has so many), anything else as text."
+    if not (_is_number(value) and _is_number(ours)):
+        return "OK" if _key_text(value) == _key_text(ours) else "FAIL"
+    decimals = len(repr(value).partition(".")[2])
+    limit = max(tolerance, 0.5 * 10.0**-decimals) if isinstance(value, float) and decimals >= 4 else tolerance
+    return "OK" if abs(value - ours) <= limit + 1e-12 else "FAIL"
+
+
+def _is_number(value: Any) -> bool:
+    "True for int and float, not for bool."
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _cell_name(where: Mapping[str, Any], column: str) -> str:

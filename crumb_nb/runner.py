@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STANDARD', 'STATES', 'read_notebook', 'notebook_parameters', 'check_parameters', 'Outcome', 'execute', 'unfinished',
-           'strip_paths', 'make_artifact']
+           'last_started', 'strip_paths', 'make_artifact']
 
 # %% ../nbs/62_runner.ipynb #503718c6
 import ast
@@ -149,23 +149,33 @@ def execute(
 
 def unfinished(executed: Path) -> tuple[int, str, str, str] | None:
     "The first code cell that did not complete, as (number in the original notebook, its first line, error name, error value); None if all did."
-    import nbformat
-
     if not executed.exists():
         return 0, "", "NoOutput", "the kernel did not start"
+    for number, first, cell in _code_cells(executed):
+        if cell.metadata.get("papermill", {}).get("status") != "completed" or cell.execution_count is None:
+            error = next((o for o in cell.outputs if o.output_type == "error"), None)
+            return number, first, error.ename if error else "", error.evalue if error else "did not complete"
+    return None
+
+
+def last_started(executed: Path) -> tuple[int, str, str, str] | None:
+    "The last code cell that was begun, as `unfinished` gives it: papermill calls a cell completed that ran out of time."
+    begun = [(n, first) for n, first, cell in _code_cells(executed) if cell.metadata.get("papermill", {}).get("status") != "pending"]
+    return (*begun[-1], "", "") if begun else None
+
+
+def _code_cells(executed: Path):
+    "Number in the original notebook, first line and cell of each code cell that has code."
+    import nbformat
+
     number = 0
     for cell in nbformat.read(str(executed), as_version=4).cells:
         tags = cell.metadata.get("tags", [])
         if "papermill-error-cell-tag" in tags:
             continue
         number += "injected-parameters" not in tags
-        if cell.cell_type != "code" or not cell.source.strip():
-            continue
-        if cell.metadata.get("papermill", {}).get("status") != "completed" or cell.execution_count is None:
-            error = next((o for o in cell.outputs if o.output_type == "error"), None)
-            first = next((line for line in cell.source.splitlines() if line.strip()), "")
-            return number, first, error.ename if error else "", error.evalue if error else "did not complete"
-    return None
+        if cell.cell_type == "code" and cell.source.strip():
+            yield number, next(line for line in cell.source.splitlines() if line.strip()), cell
 
 
 def strip_paths(path: Path, roots: Mapping[str, str]) -> None:
@@ -210,7 +220,7 @@ def _run(manifest: Manifest, parameters: Mapping[str, Any], running: Path, cwd: 
         execute(read_notebook(manifest.notebook), running, parameters, cwd, timeout or manifest.timeout)
     except Exception as error:  # whatever papermill, nbclient or the kernel raise is reported, never passed on as success
         trouble = f"{type(error).__name__}: {_first_line(error)}"
-    bad = unfinished(running)
+    bad = last_started(running) if trouble.startswith("CellTimeoutError") else unfinished(running)
     if bad and bad[2] == "Unavailable":
         return Outcome(manifest.id, "N/A", reason=bad[3])
     if bad:
