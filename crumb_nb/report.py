@@ -149,15 +149,15 @@ def report_html(
     "The report of a folder of artifacts; the same files and boards give the same text. Raises `DataError` if there is no artifact."
     folder = Path(folder)
     shelf = _Shelf(folder, min(_PICTURES, limit // 2), reasons)
-    order = {m.id: n for n, m in enumerate(manifests)}
-    records = sorted(shelf.entries(), key=lambda r: (order.get(r["id"], len(order)), r.get("paper", ""), r["id"]))
+    order, papers = {m.id: n for n, m in enumerate(manifests)}, {m.id: m.paper for m in manifests}
+    records = sorted(({**r, "paper": papers.get(r["id"], r.get("paper", ""))} for r in shelf.entries()), key=lambda r: (order.get(r["id"], len(order)), r["paper"], r["id"]))
     if not records and not manifests:
         raise DataError("no artifact is here; make some with `crumb-nb paper`", path=folder)
     merged, places, lost = _boards(records)
     artifacts = [(r, _artifact(r, shelf, places)) for r in records]
     verdicts = [v for r in records for v in r.get("verdicts", [])]
     here = {r["id"] for r in records}
-    groups = [{"title": GROUPS.get(paper, paper), "artifacts": [a for r, a in artifacts if r.get("paper") == paper]} for paper in dict.fromkeys(r.get("paper") for r in records)]
+    groups = [{"title": GROUPS.get(paper, paper), "artifacts": [a for r, a in artifacts if r["paper"] == paper]} for paper in dict.fromkeys(r["paper"] for r in records)]
     values = {
         "title": "crumb_nb: tables and figures", "profile": folder.name, "artifacts": records, "groups": groups, "totals": verdict_counts(verdicts), "remarks": shelf.remarks + lost,
         "absent": [{"id": m.id, "title": m.title, "reason": reasons.get(m.id) or f"not made in this folder; `crumb-nb paper {m.id}` makes it or says why not"} for m in manifests if m.id not in here],
