@@ -183,3 +183,28 @@ def test_the_section_spans_of_real_pages(shared_data):
     assert (len(spans.corpus), len(spans.queries), sum(map(len, query_spans(spans).values()))) == (5, 472, 790)
     (mini,) = open_collections("documents")
     assert len(mini.corpus) >= 12 and len(query_spans(mini)) >= 20
+
+
+@pytest.mark.parametrize("what", ["beir", "trec", "documents", "legal_qa"])
+def test_commands_work_with_any_collection(what, tmp_path, capsys, cache_dir):
+    "run, evaluate and info take an embedded name; the run file that `run` writes scores the same in `evaluate`."
+    from crumb_nb.cli.main import main
+
+    assert main(["info", what]) == 0 and "documents" in capsys.readouterr().out
+    assert main(["run", "bm25", "--on", what, "--out", str(tmp_path / "mine.jsonl")]) == 0
+    first = capsys.readouterr().out
+    run = tmp_path / "mine.jsonl"
+    assert main(["evaluate", str(run), "--on", what]) == 0
+    value = next(line.split()[1] for line in first.splitlines() if line.startswith("nDCG@10"))
+    assert "nDCG@10" in (out := capsys.readouterr().out) and value in out
+    assert main(["run", "bm25(stemmer=english)", "--on", what, "--out", str(tmp_path / "stemmed.jsonl")]) == 0
+    assert main(["compare", str(run), str(tmp_path / "stemmed.jsonl"), "--on", what]) == 0
+
+
+def test_commands_work_with_an_own_folder(tmp_path, capsys, cache_dir):
+    from crumb_nb.cli.main import main
+
+    documents(tmp_path)
+    write_jsonl(tmp_path / "questions.jsonl", [{"query_id": "q", "text": "fox", "spans": [{"doc_id": "a", "start": 7, "end": 10}]}])
+    assert main(["run", "bm25", "--on", str(tmp_path)]) == 0 and "1.0000" in capsys.readouterr().out
+    assert main(["run", "bm25", "--on", str(tmp_path / "none")]) == 2 and "or a folder" in capsys.readouterr().err

@@ -40,32 +40,53 @@ def data_of(args: argparse.Namespace) -> tuple[str, str]:
 
 def add_collection(parser: argparse.ArgumentParser, required: bool = True) -> None:
     "The options that name a collection."
-    parser.add_argument("--on", metavar="KIND", required=required, help="locomo, longmemeval, longmemeval_oracle or crumb")
+    parser.add_argument("--on", metavar="WHAT", required=required, help="locomo, longmemeval, crumb, a CRUMB task, an embedded collection (documents, beir, trec), ir_datasets:ID, or a folder of your own (BEIR, TREC, docs/ + questions.jsonl)")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="an option of the loader, e.g. unit=turn, rule=verbatim, split=val, tasks=legal_qa; may be repeated")
     add_data(parser)
 
 
 def collections_of(args: argparse.Namespace) -> list[Collection]:
     "The collections that the options name."
-    from crumb_nb.datasets.profiles import open_collections
-
     profile, data = data_of(args)
     try:
-        return open_collections(args.on, profile, data, **settings(args.set))
+        return _open(args.on, profile, data, settings(args.set))
     except (TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"--on {args.on}: {error}") from None
 
 
+def _open(what: str, profile: str, data: str, options: dict) -> list[Collection]:
+    "Collections by kind, task, embedded name, ir_datasets id or folder; raises `DataError` that lists what would fit."
+    from crumb_nb.datasets.crumb import CRUMB_TASKS
+    from crumb_nb.datasets.files import load_ir_dataset, open_path
+    from crumb_nb.datasets.mini import MINI_NAMES, load_mini
+    from crumb_nb.datasets.profiles import COLLECTION_KINDS, open_collections
+
+    if what in COLLECTION_KINDS:
+        return open_collections(what, profile, data, **options)
+    if what in CRUMB_TASKS:
+        return open_collections("crumb", profile, data, **{**options, "tasks": [what]})
+    if what.startswith("ir_datasets:"):
+        return [load_ir_dataset(what.removeprefix("ir_datasets:"))]
+    if os.path.isdir(what):
+        return [open_path(what, **options)]
+    if what in MINI_NAMES:
+        return [load_mini(what, **options)]
+    raise DataError(f"--on {what}: no such kind, task, embedded collection or folder; choose one of {', '.join(dict.fromkeys((*COLLECTION_KINDS, *MINI_NAMES)))}, ir_datasets:ID, or a folder")
+
+
 def validation_of(args: argparse.Namespace) -> dict[str, Collection]:
     "Protocol name → validation collection, for gates; only CRUMB's tasks have one."
+    from crumb_nb.datasets.crumb import CRUMB_TASKS
     from crumb_nb.datasets.profiles import open_collections
 
-    if args.on != "crumb":
+    options = settings(args.set)
+    tasks = [args.on] if args.on in CRUMB_TASKS else options.get("tasks")
+    if args.on != "crumb" and args.on not in CRUMB_TASKS:
         return {}
     profile, data = data_of(args)
-    return {c.protocol.name: c for c in open_collections("crumb", profile, data, **{**settings(args.set), "split": "val"})}
+    return {c.protocol.name: c for c in open_collections("crumb", profile, data, **{**options, "tasks": tasks, "split": "val"})}
 
 
 def settings(pairs: Sequence[str]) -> dict:
