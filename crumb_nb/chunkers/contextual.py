@@ -78,7 +78,7 @@ def passage_id(
 _UNIT = re.compile(r"[^ \t\n\r]+")
 _SIMPLE = re.compile(r"[!-~]+").fullmatch  # printable ASCII
 _RUNS = re.compile(r"[0-9A-Za-z]+|[!-/:-@[-`{-~]").findall  # what BERT divides it into
-_CACHED = 64  # longer words are counted, not remembered
+_CACHED, _REMEMBERED = 64, 1_000_000  # longer words are counted, not remembered; so many words are
 
 
 class TokenCounter:
@@ -99,7 +99,7 @@ class TokenCounter:
         for unit in new:
             if len(unit) > _CACHED:
                 del self._words[unit]
-        if len(self._words) > 1_000_000:
+        if len(self._words) > _REMEMBERED:
             self._words.clear()
         return counts
 
