@@ -203,10 +203,11 @@ class Windowed(System):
     lines: int = 3
     step: int = 1
     how: str = "max"
+    head: int = 0  # first lines that every window repeats, such as a date
 
     def _answer(self, request: Request) -> Run:
         collection = request.collection
-        corpus, members = line_windows(collection.corpus, self.lines, self.step)
+        corpus, members = line_windows(collection.corpus, self.lines, self.step, self.head)
         scope = None if collection.scope is None else {q: tuple(w for d in docs for w in members[d]) for q, docs in collection.scope.items()}
         cut = collection.with_(corpus=corpus, scope=scope, name=f"{collection.name}, windows of {self.lines} lines", qrels=collection.qrels)
         inner = dataclasses.replace(request, collection=cut, asked=max(len(corpus) if scope is None else max(map(len, scope.values()), default=1), 1))
@@ -215,18 +216,19 @@ class Windowed(System):
         return aggregate(self.parts[0].run(inner), dict(zip(corpus.index, corpus["parent_id"])), how=self.how)
 
     def plan(self, request: Request) -> str:
-        return f"cuts every document into windows of {self.lines} lines, one every {self.step}; its score is the {self.how} of its windows"
+        repeated = f", each with the first {self.head}" if self.head else ""
+        return f"cuts every document into windows of {self.lines} lines, one every {self.step}{repeated}; its score is the {self.how} of its windows"
 
 
-def line_windows(corpus: pd.DataFrame, lines: int, step: int) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    "Windows of consecutive lines as a corpus (parent_id = the document), and the windows of each document; a short document is one window."
+def line_windows(corpus: pd.DataFrame, lines: int, step: int, head: int = 0) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    "Windows of consecutive lines as a corpus (parent_id = the document), and the windows of each document; a short document is one window. Each begins with the document's first `head` lines."
     ids, texts, parents, members = [], [], [], {}
     for doc_id, text in corpus["text"].items():
-        rows = text.split("\n")
+        first, rows = text.split("\n")[:head], text.split("\n")[head:]
         starts = range(0, max(len(rows) - lines, 0) + step, step)
         members[doc_id] = [f"{doc_id}/{n}" for n, _ in enumerate(starts)]
         ids += members[doc_id]
-        texts += ["\n".join(rows[s : s + lines]) for s in starts]
+        texts += ["\n".join(first + rows[s : s + lines]) for s in starts]
         parents += [doc_id] * len(members[doc_id])
     return corpus_frame(ids, texts, parents), members
 
@@ -255,7 +257,7 @@ REGISTRY: dict[str, Entry] = {
     "rewrite": Entry("rewritten", "searches with rewritten queries", "rewrite(bm25, query_to_doc)", "crumb_nb.retrievers.rewrite:rewritten", ("how",), (2, 2)),
     "gate": Entry("gated", "the second system only where it wins on the validation queries", "gate(bm25, rewrite(bm25, query_to_doc))", "crumb_nb.retrievers.rewrite:gate", ("measure", "test", "alpha"), (2, 2), ("scipy",)),
     "autocut": Entry("trimmed", "lists that end where their scores fall", "autocut(bm25, jumps=1)", "crumb_nb.retrievers.autocut:autocut", ("jumps",), (1, 1)),
-    "windows": Entry("windows", "documents searched by windows of their lines", "windows(bm25, lines=3)", options=("lines", "step", "how"), systems=(1, 1)),
+    "windows": Entry("windows", "documents searched by windows of their lines", "windows(bm25, lines=3)", options=("lines", "step", "how", "head"), systems=(1, 1)),
     "run": Entry("run", "a run file", "run(mine.jsonl)", options=("format",), systems=(1, 1)),
     "chance": Entry("chance", "a random order (expected values)", "chance"),
     "oracle": Entry("oracle", "the best possible order", "oracle"),
@@ -373,7 +375,7 @@ def _build_reranked(spec: Spec, entry: Entry) -> System:
 def _build_windows(spec: Spec, entry: Entry) -> System:
     _check_options(spec, entry.options)
     given = spec.values()
-    sizes = {name: _positive(spec, given[name], name) for name in ("lines", "step") if name in given}
+    sizes = {name: _positive(spec, given[name], name) for name in ("lines", "step", "head") if name in given}
     return Windowed(spec, (build(spec.args[0]),), ("crumb_nb.retrievers.fusion",), **sizes, how=given.get("how", "max"))
 
 

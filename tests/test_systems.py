@@ -214,6 +214,11 @@ def test_windows_speak_for_their_document():
     windows, members = line_windows(collection().corpus, lines=2, step=1)
     assert members == {"d1": ["d1/0"], "d2": ["d2/0", "d2/1"], "d3": ["d3/0"], "d4": ["d4/0"]}
     assert windows.loc["d2/1", "text"] == "after the cat\nand lost it"
+    from crumb_nb.sources import Request
+
+    headed, _ = line_windows(collection().corpus, lines=1, step=1, head=1)
+    assert headed.loc["d2/1", "text"] == f"{collection().corpus.loc['d2', 'text'].splitlines()[0]}\nand lost it"
+    assert "first 1" in build("windows(bm25, lines=2, head=1)").plan(Request(collection(), 10))
     run = build("windows(bm25, lines=2)").search(collection(), 10)
     assert set(run.to_dict()["q1"]) == {"d1", "d2"}
     scoped = build("windows(bm25, lines=2)").search(collection(scope={"q1": ("d2",), "q2": ("d2", "d4")}), 10)
