@@ -282,7 +282,7 @@ class _Session:
         "Run one plan, unless an earlier failure stopped the session."
         if self.stopped:
             return Outcome(plan.manifest.id, "not run", reason="stopped after a failure; --keep-going makes the others")
-        outcome = make_artifact(plan.manifest, plan.parameters, self.folder, self.work, {"data": dict(plan.data), "key": plan.key}, self.timeout)
+        outcome = make_artifact(plan.manifest, plan.parameters, self.folder, self.work, {"data": dict(plan.data), "key": plan.key, "paper": plan.manifest.paper}, self.timeout)
         self.stopped |= outcome.state == "failed" and not self.keep_going  # before the next notebook of this thread starts
         return outcome
 
