@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from crumb_nb.chunkers.collections import cut_collection
 from crumb_nb.chunkers.contextual import chunk_corpus
-from crumb_nb.chunkers.span_measures import Range, SpanScores, best_chunks, chunked, cut_scores, gold_ranges, match_size, passage_ranges, span_measures, span_scores
+from crumb_nb.chunkers.span_measures import Range, SpanScores, best_chunks, chunked, cut_scores, gold_ranges, match_size, passage_ranges, span_measures, span_recall_within, span_scores
 from crumb_nb.protocols import Protocol
 from crumb_nb.records import Chunk, Collection, DataError, Qrels, Run, corpus_frame, queries_frame
 
@@ -103,6 +103,14 @@ def test_with_a_run(collection):
             span_measures(run, cut, [bad])
     with pytest.raises(DataError, match="not in the collection"):
         span_measures(Run.from_dict({"q1": {"a:9": 1.0}}), cut)
+
+
+def test_recall_within_a_number_of_characters(collection):
+    cut = cut_collection(collection, lambda corpus: chunked(corpus, halves))
+    run, first = Run.from_dict({"q1": {"a:1": 2.0, "a:0": 1.0}}), len(TEXT) - len(TEXT) // 2
+    at = TEXT.index("24 mm")
+    for characters, recall in ((first, 0.0), (first + at + 3, 0.6), (first + at + 5, 1.0), (10_000, 1.0), (0, 0.0)):
+        assert span_recall_within(run, cut, characters).to_dict() == {"q1": recall, "q2": 0.0}, characters
 
 
 def test_ties_follow_the_protocol(collection):

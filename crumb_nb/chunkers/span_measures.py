@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SPAN_MEASURES', 'Range', 'SpanScores', 'span_scores', 'passage_ranges', 'chunked', 'best_chunks', 'gold_ranges',
-           'cut_scores', 'span_measures', 'match_size']
+           'cut_scores', 'span_measures', 'span_recall_within', 'match_size']
 
 # %% ../../nbs/27b_span_measures.ipynb #e9a74281
 import json
@@ -147,19 +147,24 @@ def span_measures(
     "Recall, precision and IoU of the first k passages against the gold spans; a question that is not in the run has 0."
     measures = list(measures)
     wanted = [_parsed(measure) for measure in measures]
-    ranges, gold = passage_ranges(collection.corpus), gold_ranges(collection)
-    ranked = run.ranked(collection.protocol.ties)
-    found: dict[str, list[str]] = {}
-    for query, doc in zip(ranked.query.tolist(), ranked.doc.tolist()):
-        found.setdefault(run.query_ids[query], []).append(run.doc_ids[doc])
-    unknown = next((p for passages in found.values() for p in passages if p not in ranges), None)
-    if unknown is not None:
-        raise DataError("the run has a passage that is not in the collection", id=unknown)
+    ranges, gold, found = passage_ranges(collection.corpus), gold_ranges(collection), _ranked(run, collection)
     values = np.zeros((len(gold), len(measures)))
     for row, (query_id, spans) in enumerate(gold.items()):
         for column, (field, k) in enumerate(wanted):
             values[row, column] = span_scores(spans, [ranges[p] for p in found.get(query_id, [])[:k]])[field]
     return Scores(pd.DataFrame(values, index=pd.Index(list(gold), name="query_id"), columns=measures), name=run.name)
+
+
+def _ranked(run: Run, collection: Collection) -> dict[str, list[str]]:
+    "The passages of each query, best first; all of them are in the collection."
+    unknown = [d for d in run.doc_ids if d not in collection.corpus.index]
+    if unknown:
+        raise DataError("the run has a passage that is not in the collection", id=unknown[0])
+    ranked = run.ranked(collection.protocol.ties)
+    found: dict[str, list[str]] = {}
+    for query, doc in zip(ranked.query.tolist(), ranked.doc.tolist()):
+        found.setdefault(run.query_ids[query], []).append(run.doc_ids[doc])
+    return found
 
 
 def _parsed(measure: str) -> tuple[int, int]:
@@ -168,6 +173,26 @@ def _parsed(measure: str) -> tuple[int, int]:
     if family not in SPAN_MEASURES or not k.isdecimal() or int(k) < 1:
         raise DataError(f"unknown measure {measure!r}; write {', '.join(f'{m}@k' for m in SPAN_MEASURES)} with k at least 1", field="measures")
     return SPAN_MEASURES.index(family), int(k)
+
+# %% ../../nbs/27b_span_measures.ipynb #1b5b9909
+def span_recall_within(
+    run: Run,  # passages
+    collection: Collection,  # its corpus are the passages; queries with spans in their metadata
+    characters: int,  # given to the reader per question
+) -> pd.Series:
+    "Share of the gold characters among the first `characters` returned; index query_id."
+    ranges, gold, found = passage_ranges(collection.corpus), gold_ranges(collection), _ranked(run, collection)
+    values = {}
+    for query_id, spans in gold.items():
+        left, taken = characters, []
+        for passage in found.get(query_id, ()):
+            doc_id, start, end = ranges[passage]
+            taken.append(Range(doc_id, start, min(end, start + left)))
+            left -= taken[-1].end - start
+            if left <= 0:
+                break
+        values[query_id] = span_scores(spans, taken).recall
+    return pd.Series(values, dtype=float, name=f"SpanR within {characters}").rename_axis("query_id")
 
 # %% ../../nbs/27b_span_measures.ipynb #2ae20abb
 def match_size(
