@@ -93,14 +93,21 @@ def json_block(text: str) -> Markup:
 DISPLAYED = ("text/html", "image/png", "image/svg+xml", "text/markdown", "text/plain")  # of an output that has several forms; widgets need a kernel
 
 
+@cache
+def _exporter():
+    "nbconvert's bare HTML, set up once."
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    return HTMLExporter(template_name="basic", config=Config({"NbConvertBase": {"display_data_priority": list(DISPLAYED)}}))
+
+
 def notebook_body(
     path: "str | Path",
     link: Callable[[str], str] = str,  # a link of the notebook as it is written in the page
 ) -> str:
     "The cells of a notebook as HTML, to be put on a page that runs no scripts."
     import nbformat
-    from nbconvert import HTMLExporter
-    from traitlets.config import Config
 
     notebook = nbformat.read(str(path), as_version=4)
     for cell in notebook.cells:
@@ -108,8 +115,7 @@ def notebook_body(
             cell.source = "\n".join(line for line in cell.source.splitlines() if not line.startswith("#|")).strip("\n")
             cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
     notebook.cells = [c for c in notebook.cells if c.source.strip()]
-    exporter = HTMLExporter(template_name="basic", config=Config({"NbConvertBase": {"display_data_priority": list(DISPLAYED)}}))
-    body, _ = exporter.from_notebook_node(notebook)
+    body, _ = _exporter().from_notebook_node(notebook)
     return re.sub(r'href="([^"]*)"', lambda m: f'href="{link(m[1])}"', body)
 
 
