@@ -166,7 +166,14 @@ def test_maxsim_refuses_an_empty_query_and_a_model_without_tokens():
         MaxSim(model="wordllama").rerank(run, QUERIES, CORPUS, 2)
 
 
-def test_token_vectors_are_held_and_let_go():
+def test_token_vectors_are_held_and_let_go(monkeypatch):
+    "Texts are encoded once while they are held; what is counted is what a reranking needed, whoever encoded it."
+    from collections import OrderedDict
+
+    from crumb_nb.retrievers import rerank
+
+    monkeypatch.setattr(rerank, "HELD", 2)
+
     class Model:
         limit = 3
         asked = []
@@ -178,9 +185,13 @@ def test_token_vectors_are_held_and_let_go():
             self.asked += texts
             return [np.ones((1, 2))] * len(texts)
 
-    held = _TokenVectors(Model(), keep=2)
-    held(["a", "b", "a"]), held(["a", "long text"]), held(["b", "a"])
-    assert held.encoder.asked == ["a", "b", "long text", "a"] and held.cut == 1 and held.made == 4
+    shared = OrderedDict()
+    first = _TokenVectors(Model(), shared)
+    first(["a", "b", "a"]), first(["a", "long text"]), first(["b", "a"])
+    assert first.encoder.asked == ["a", "b", "long text", "a"] and first.cut == 1 and first.made == 3
+    second = _TokenVectors(first.encoder, shared)
+    second(["a", "long text"])
+    assert first.encoder.asked == ["a", "b", "long text", "a", "long text"] and (second.cut, second.made) == (1, 2)
 
 
 # ---- cross-encoders
