@@ -191,7 +191,7 @@ def test_token_vectors_are_held_and_let_go(monkeypatch):
     assert first.encoder.asked == ["a", "b", "long text", "a"] and first.cut == 1 and first.made == 3
     second = _TokenVectors(first.encoder, shared)
     second(["a", "long text"])
-    assert first.encoder.asked == ["a", "b", "long text", "a", "long text"] and (second.cut, second.made) == (1, 2)
+    assert len(first.encoder.asked) == 4 and (second.cut, second.made) == (1, 2), "both were held"
 
 
 # ---- cross-encoders
