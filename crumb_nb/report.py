@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from .drill import fit_boards, merge_boards, read_board
-from .manifests import Manifest
+from .manifests import PROFILES, Manifest, verdicts
 from .pages import asset, blocks, content_policy, json_block, notebook_body, notebook_title, render, write_page
 from .paper import format_value, write_text
 from .protocols import render_card
@@ -27,9 +28,9 @@ from .records import DataError
 VERDICTS = {"OK": "ok", "OKish": "okish", "FAIL": "fail", "N/A": "none"}
 
 
-def verdict_counts(verdicts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def verdict_counts(judged: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     "How many of each verdict: dicts of name, css, count; the worst are not hidden behind the best."
-    names = [v["verdict"].partition(" ")[0] for v in verdicts]
+    names = [v["verdict"].partition(" ")[0] for v in judged]
     return [{"name": name, "css": css, "count": names.count(name)} for name, css in VERDICTS.items() if name in names]
 
 
@@ -78,14 +79,25 @@ class _Shelf:
         return address
 
 # %% ../nbs/61_report.ipynb #24e9b295
+_ROWS = 300  # of verdicts under one artifact; expected values that are met are only counted
+
+
+def _judged(record: Mapping[str, Any], manifest: Manifest | None, folder: Path) -> list[dict[str, Any]]:
+    "Verdicts on expected and published figures, judged anew where the manifest is at hand; else the published ones of the record."
+    csv = folder / f"{record['id']}.csv"
+    if manifest is None or folder.name not in PROFILES or not csv.is_file():
+        return record.get("verdicts", [])
+    return json.loads(verdicts(manifest, folder.name, pd.read_csv(csv)).drop(columns="artifact").to_json(orient="records"))
+
+
 def _artifact(record: Mapping[str, Any], shelf: _Shelf, boards: Mapping[str, int]) -> dict[str, Any]:
     "What the template needs of one artifact."
-    id, verdicts = record["id"], record.get("verdicts", [])
+    id, judged = record["id"], record.get("verdicts", [])
     there = [name for name in (*sorted(record.get("files", {})), f"{id}.json") if (shelf.folder / name).is_file()]
     picture, notebook = shelf.picture(record), shelf.folder / "notebooks" / f"{id}.html"
     return {
         "anchor": f"a-{id}", "title": record["title"], "caption": record["caption"], "picture": picture, "column": _narrow(shelf.folder / f"{id}.png") if picture else False,
-        "warnings": _warnings(record, shelf, picture), "blocks": _content(record, shelf), "totals": verdict_counts(verdicts), "verdicts": [_verdict_row(v) for v in verdicts],
+        "warnings": _warnings(record, shelf, picture), "blocks": _content(record, shelf), "totals": verdict_counts(judged), "verdicts": [_verdict_row(v) for v in judged if v["kind"] == "published" or v["verdict"] != "OK"][:_ROWS],
         "cards": [{"name": name, "html": Markup(render_card(c["protocol"], "html"))} for name, c in record.get("collections", {}).items()], "systems": _systems(record), "files": there,
         "notebook": f"notebooks/{id}.html" if notebook.is_file() else "", "board": next((boards[n] for n in record.get("boards", []) if n in boards), None),
     }
@@ -149,23 +161,24 @@ def report_html(
     "The report of a folder of artifacts; the same files and boards give the same text. Raises `DataError` if there is no artifact."
     folder = Path(folder)
     shelf = _Shelf(folder, min(_PICTURES, limit // 2), reasons)
-    order, papers = {m.id: n for n, m in enumerate(manifests)}, {m.id: m.paper for m in manifests}
-    records = sorted(({**r, "paper": papers.get(r["id"], r.get("paper", ""))} for r in shelf.entries()), key=lambda r: (order.get(r["id"], len(order)), r["paper"], r["id"]))
+    known, order = {m.id: m for m in manifests}, {m.id: n for n, m in enumerate(manifests)}
+    records = [{**r, "paper": known[r["id"]].paper if r["id"] in known else r.get("paper", ""), "verdicts": _judged(r, known.get(r["id"]), folder)} for r in shelf.entries()]
+    records.sort(key=lambda r: (order.get(r["id"], len(order)), r["paper"], r["id"]))
     if not records and not manifests:
         raise DataError("no artifact is here; make some with `crumb-nb paper`", path=folder)
     merged, places, lost = _boards(records)
     artifacts = [(r, _artifact(r, shelf, places)) for r in records]
-    verdicts = [v for r in records for v in r.get("verdicts", [])]
     here = {r["id"] for r in records}
     groups = [{"title": GROUPS.get(paper, paper), "artifacts": [a for r, a in artifacts if r["paper"] == paper]} for paper in dict.fromkeys(r["paper"] for r in records)]
     values = {
-        "title": "crumb_nb: tables and figures", "profile": folder.name, "artifacts": records, "groups": groups, "totals": verdict_counts(verdicts), "remarks": shelf.remarks + lost,
+        "title": "crumb_nb: tables and figures", "profile": folder.name, "artifacts": records, "groups": groups, "totals": verdict_counts([v for r in records for v in r["verdicts"]]), "remarks": shelf.remarks + lost,
         "absent": [{"id": m.id, "title": m.title, "reason": reasons.get(m.id) or f"not made in this folder; `crumb-nb paper {m.id}` makes it or says why not"} for m in manifests if m.id not in here],
         "collections": _licences(records), "css": asset("page.css"), "js": asset("report.js"),
     }
     values["policy"] = content_policy([values["js"]], [values["css"]])
     bare = len(render("report.html.j2", **values, boards="", left_out="").encode("utf-8"))
     packed = fit_boards(merged, max(limit - bare - 20_000, 0)) if merged else []
+    packed = packed if any(board["shown"] for board in packed) else []
     text = json.dumps(packed, ensure_ascii=False, separators=(",", ":"))
     return render("report.html.j2", **values, boards=json_block(text) if packed else "", left_out=_left_out(packed))
 
