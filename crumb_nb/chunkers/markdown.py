@@ -15,10 +15,10 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from .cut import Outline, Parts, label_finder
+from .cut import Outline, Parts, label_finder, record_ends
 
 # %% ../../nbs/21_markdown.ipynb #669bf6bf
-HANDLER, VERSION = "markdown", 1
+HANDLER, VERSION = "markdown", 2
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT = re.compile(r"\ufeff?(---[ \t]*(?:\r\n?|\n)(?![ \t]*[\r\n])(?:[^\r\n]*(?:\r\n?|\n))*?(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z))?")
 
@@ -57,6 +57,9 @@ class _Blocks(NamedTuple):
         token = self.tokens[first]
         if token.type in ("fence", "code_block", "html_block"):
             return Parts([*(start for start in self.lines[token.map[0] + 1 : token.map[1]] if start < end), end])
+        if token.type == "paragraph_open":
+            records = record_ends(self.text, self.at(token.map[0]), end)
+            return Parts(records) if records else None
         return self.parts(self._rows(first, last) or self.children(first + 1, last, token.level + 1), last, end)
 
     def _rows(self, first: int, last: int) -> list[int]:

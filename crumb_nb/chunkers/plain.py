@@ -8,10 +8,10 @@ __all__ = ['HANDLER', 'VERSION', 'sentence_ends', 'outline']
 # %% ../../nbs/24_plain.ipynb #a3a038d5
 import re
 
-from .cut import Outline, Parts
+from .cut import Outline, Parts, record_ends, without_titles
 
 # %% ../../nbs/24_plain.ipynb #aeaf05e2
-HANDLER, VERSION = "plain", 1
+HANDLER, VERSION = "plain", 2
 _BREAK = re.compile(r"(?:\r\n?|\n)(?:[ \t\f\v]*(?:\r\n?|\n))+")
 _SENTENCE = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s++(?![a-z])|(?<![。！？])[。！？]++[\"'”’」』）]*+\s*+")
 
@@ -23,8 +23,15 @@ def sentence_ends(text: str, start: int, end: int) -> list[int]:
 
 
 def outline(text: str) -> Outline:
-    "Paragraphs of a text, each of which opens into its sentences; no labels, no headings."
+    "Paragraphs of a text, each of which opens into its records, if its lines are any, and these into sentences; no labels, no headings."
     ends = [match.end() for match in _BREAK.finditer(text)]
     if not ends or ends[-1] < len(text):
         ends.append(len(text))
-    return Outline(Parts(ends, open=lambda i: Parts(sentence_ends(text, ends[i - 1] if i else 0, ends[i]))))
+    ends = without_titles(0, ends)
+    return Outline(Parts(ends, open=lambda i: _paragraph(text, ends[i - 1] if i else 0, ends[i])))
+
+
+def _paragraph(text: str, start: int, end: int) -> Parts:
+    "The records of a paragraph (with the title before it), else its sentences."
+    records = record_ends(text, start, end)
+    return Parts(records, open=lambda i: Parts(sentence_ends(text, records[i - 1] if i else start, records[i]))) if records else Parts(sentence_ends(text, start, end))
