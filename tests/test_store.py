@@ -326,3 +326,25 @@ def test_any_history_gives_what_a_fresh_cut_gives(tmp_path_factory, history, siz
     update_store(docs, fresh, SMALL)
     assert open_store(store).table.to_pylist() == open_store(fresh).table.to_pylist()
     assert diff_store(docs, store).to_cut == ()
+
+
+def test_command_line(folder, tmp_path, capsys):
+    from crumb_nb.cli.main import main
+
+    def run(*arguments):
+        status = main(["chunk", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    store = tmp_path / "s"
+    status, out, _ = run(folder, "--store", store, "--diff")
+    assert status == 0 and "7 added" in out and not store.exists()
+    status, out, _ = run(folder, "--store", store, "--budget", 60, "--capacity", 120)
+    assert status == 0 and "chunks of 7 files, corpus " in out and open_store(store).settings == SMALL
+    (folder / "new.md").write_text("# New\n\nText.\n")
+    status, out, _ = run(folder, "--store", store, "--diff")
+    assert status == 0 and out.splitlines() == ["7 kept, 1 added, 0 changed, 0 recut, 0 removed, 0 skipped, 0 damaged", "+ new.md"]
+    status, out, _ = run(folder, "--store", store, "--tokens", 64)
+    assert "7 recut" in out and open_store(store).settings == CutSettings("contextual", max_tokens=64)
+    for arguments in ((folder, "--diff"), (folder / "new.md", "--store", store), (folder, "--store", store, "--budget", 0)):
+        status, _, err = run(*arguments)
+        assert status == 2 and err and "Traceback" not in err

@@ -25,6 +25,8 @@ crumb-nb chunk README.md --show                 every chunk with its path
 crumb-nb chunk src/ --stats                     one row per handler
 crumb-nb chunk guide.md --tokens 512 --stats    contextualized passages instead
 crumb-nb chunk guide.md --html guide.html       cuts, labels and paths as a page
+crumb-nb chunk docs/ --store chunks             keep the chunks; a second run cuts only what changed
+crumb-nb chunk docs/ --store chunks --diff      what that run would cut, without doing it
 """
 
 
@@ -36,9 +38,11 @@ def register(subparsers) -> None:
     parser.add_argument("--stats", action="store_true", help="print one row per handler")
     parser.add_argument("--html", metavar="OUT", help="write a page with cuts, labels and paths (one file only)")
     parser.add_argument("--handler", choices=[*HANDLERS, "code"], help="default: by file name, else by content")
-    parser.add_argument("--budget", type=int, default=1000, metavar="N", help="non-white-space characters that decide where edges fall (default %(default)s)")
-    parser.add_argument("--capacity", type=int, default=2000, metavar="N", help="characters the embedder takes, header included (default %(default)s)")
+    parser.add_argument("--budget", type=int, metavar="N", help="non-white-space characters that decide where edges fall (default 1000)")
+    parser.add_argument("--capacity", type=int, metavar="N", help="characters the embedder takes, header included (default 2000)")
     parser.add_argument("--tokens", type=int, metavar="N", help="contextualized passages of at most N BERT tokens instead of budget and capacity")
+    parser.add_argument("--store", metavar="S", help="a folder that keeps the chunks of DIR; options about the cut are remembered there")
+    parser.add_argument("--diff", action="store_true", help="with --store: print what would be cut and write nothing")
 
 # %% ../../nbs/81_cli_chunk.ipynb #50b4878e
 def _documents(path: Path, passed_over: list[str]) -> Iterator[tuple[str, str]]:
@@ -60,7 +64,7 @@ def _chunks(name: str, text: str, args: argparse.Namespace, counter: TokenCounte
     try:
         if counter is not None:
             return contextual_chunks(text, name, name, args.handler, args.tokens, counter)
-        return chunk_text(text, name, name, args.handler, args.budget, args.capacity)
+        return chunk_text(text, name, name, args.handler, 1000 if args.budget is None else args.budget, 2000 if args.capacity is None else args.capacity)
     except ValueError as error:
         raise DataError(str(error)) from None
 
@@ -72,6 +76,8 @@ def main(args: argparse.Namespace) -> int:
         raise DataError("does not exist; check the path", path=path)
     if args.html and path.is_dir():
         raise DataError("is a folder; --html shows one file", path=path)
+    if args.store or args.diff:
+        return _store(path, args)
     counter = TokenCounter() if args.tokens is not None else None
     for name, text in _documents(path, passed_over):
         chunks = _chunks(name, text, args, counter)
@@ -85,6 +91,24 @@ def main(args: argparse.Namespace) -> int:
         print(text_table(chunk_stats(cut)))
     if passed_over:
         print(f"{len(passed_over)} files passed over, not UTF-8 text: {', '.join(passed_over[:5])}{' …' if len(passed_over) > 5 else ''}")
+    return 0
+
+
+def _store(path: Path, args: argparse.Namespace) -> int:
+    "Bring a store up to date with a folder, or say what that would do."
+    from crumb_nb.chunkers.store import CutSettings, diff_store, open_store, update_store
+
+    if not args.store or not path.is_dir():
+        raise DataError("--diff needs --store S" if not args.store else "is a file; --store keeps the chunks of a folder", path=path)
+    given = {"handler": args.handler, "budget": args.budget, "capacity": args.capacity, "max_tokens": args.tokens, "cutter": None if args.tokens is None else "contextual"}
+    given = {name: value for name, value in given.items() if value is not None}
+    settings = CutSettings(**given) if given else None
+    if args.diff:
+        print(diff_store(path, args.store, settings))
+        return 0
+    print(update_store(path, args.store, settings))
+    made = open_store(args.store).manifest
+    print(f"{made['chunks']:,} chunks of {len(made['files']):,} files, corpus {made['corpus_fingerprint'][:12]}")
     return 0
 
 
