@@ -1,6 +1,7 @@
 """The promises of the chunkers as one function, used by the property tests and the sweep over real files."""
 
 import re
+from bisect import bisect_left
 
 WORD = re.compile(r"\w")
 
@@ -48,8 +49,9 @@ def check_words(text, chunks, capacity, label):
     "A chunk is wordless only where the words of content around it are farther apart than a chunk can reach."
     wordless = [c for c in chunks if not c.has_words]
     free = lambda place: label is None or label(place) is None
+    places = [m.start() for m in WORD.finditer(text) if free(m.start())] if wordless else []
     for c in wordless:
-        assert not any(free(c.start + m.start()) for m in WORD.finditer(c.text)), "has_words is true to the text"
-        before = [m.start() for m in WORD.finditer(text, 0, c.start) if free(m.start())][-2:]
-        after = next((m.start() for m in WORD.finditer(text, c.end) if free(m.start())), len(text))
-        assert after - (before[0] if len(before) > 1 else -1) > capacity, "wordless only where no word is in reach"
+        i = bisect_left(places, c.start)
+        assert i == bisect_left(places, c.end), "has_words is true to the text"
+        before, after = places[i - 2] if i > 1 else -1, places[i] if i < len(places) else len(text)
+        assert after - before > capacity, "wordless only where no word is in reach"

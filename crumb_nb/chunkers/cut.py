@@ -151,6 +151,7 @@ class _Tree:
     def __init__(self, parts: Parts):
         self.levels: list[Parts] = [parts]
         self.opened: list[int] = []  # opened[k] is the structure of level k whose parts are level k + 1
+        self.shut: tuple[Parts, int] | None = None  # the last structure that could not be opened
 
     def last_end(self, word: int, limit: int) -> int | None:
         "The last end of a structure in (word, limit], outermost level first; None if nothing fits and nothing is left to open."
@@ -168,10 +169,13 @@ class _Tree:
         "Make structure `index` of level `depth` the opened one; False if it cannot be opened."
         if depth < len(self.opened) and self.opened[depth] == index:
             return True
+        parts = self.levels[depth]
+        if self.shut is not None and self.shut[0] is parts and self.shut[1] == index:
+            return False
         del self.levels[depth + 1 :], self.opened[depth:]
-        open_ = self.levels[depth].open
-        inner = open_(index) if open_ else None
+        inner = parts.open(index) if parts.open else None
         if inner is None or not len(inner.ends):
+            self.shut = (parts, index)
             return False
         self.levels.append(inner)
         self.opened.append(index)
