@@ -15,8 +15,10 @@ def readme(notebook: Path) -> str:
     "The README's text; cells tagged `hide` are left out."
     nb = nbformat.read(notebook, as_version=4)
     nb.cells = [cell for cell in nb.cells if "hide" not in cell.metadata.get("tags", ()) and not cell.source.startswith("#| hide")]
+    nb.metadata["language_info"] = {"name": "python"}  # colours the code blocks
     body, _ = MarkdownExporter().from_notebook_node(nb)
     body = re.sub(r"<style.*?</style>\n?", "", body, flags=re.DOTALL)
+    body = body.replace("](../figures/", "](figures/")  # the README stands one folder higher than the notebook
     return NOTE + re.sub(r"\n{3,}", "\n\n", body).strip() + "\n"
 
 
