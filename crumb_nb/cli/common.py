@@ -73,7 +73,7 @@ def _open(what: str, profile: str, data: str, options: dict) -> list[Collection]
         return [open_path(what, **options)]
     if what in MINI_NAMES:
         return [load_mini(what, **options)]
-    raise DataError(f"--on {what}: no such kind, task, embedded collection or folder; choose one of {', '.join(dict.fromkeys((*COLLECTION_KINDS, *MINI_NAMES)))}, ir_datasets:ID, or a folder")
+    raise DataError(f"--on {what}: no such kind, task, embedded collection or folder; choose from {', '.join(dict.fromkeys((*COLLECTION_KINDS, *MINI_NAMES)))}, ir_datasets:ID, or a folder")
 
 
 def validation_of(args: argparse.Namespace) -> dict[str, Collection]:
