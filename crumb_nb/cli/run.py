@@ -67,7 +67,7 @@ def report(result, collection, card: bool = False) -> str:
 
     p = result.provenance
     head = f"{collection.name}: {result.system}, asked {p['asked']}, pool {p['pool'] or 'as asked'}, unit {p['unit']}{'' if p['unit'] == p['counted'] else ' counted as ' + p['counted']}, {p['judged']:,} questions"
-    notes = [f"note: {note}" for note in collection.notes]
+    notes = [*(f"note: {note}" for note in collection.notes), *map(str, result.findings)]
     cards = [render_card(protocol_card(collection.protocol, collection, result.run), "text")] if card else []
     return "\n".join([head, text_table(result.scores.aggregate(), {"value": 4}), *notes, *cards])
 
