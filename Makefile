@@ -35,7 +35,9 @@ paper: $(STAMP) ## regenerate every table, figure and the report of PROFILE into
 check: $(STAMP) ## compare every artifact of PROFILE with the expected values of its manifest
 	@$(BIN)/crumb-nb paper $(IDS) --profile $(PROFILE) --jobs $(JOBS) $(if $(DATA),--data "$(DATA)") --check $(ARGS)
 
-test: $(STAMP) ## run everything that CI runs
+test: $(STAMP) ## run everything that CI runs: the mini profile from nothing, then all tests
+	@rm -rf build/mini build/cache
+	@CRUMB_NB_CACHE=build/cache $(BIN)/crumb-nb paper --profile mini --jobs $(JOBS) --out build --check
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lab: $(STAMP) ## open JupyterLab on the notebooks
