@@ -317,10 +317,16 @@ def _settings(spec: Spec, entry: Entry) -> Any:
         raise spec.error(f"{error}") from None
 
 # %% ../nbs/50_systems.ipynb #53d01446
+def _names_function(spec: Spec) -> bool:
+    "Whether a spec is `module:function`; weights such as 2:1 are not."
+    module, colon, name = spec.name.partition(":")
+    return bool(colon) and not spec.quoted and module.replace(".", "_").isidentifier() and name.isidentifier()
+
+
 def build(spec: "str | Spec") -> System:
     "The system of a spec; raises `SpecError` with position and choices for what does not exist."
     spec = parse_spec(spec)
-    if ":" in spec.name and not spec.quoted and spec.name.partition(":")[0].replace(".", "_").isidentifier() and spec.name.partition(":")[2].isidentifier():
+    if _names_function(spec):
         return UserFunction(spec)
     entry = _entry(spec, REGISTRY, "system")
     _check_arguments(spec, entry)
@@ -420,9 +426,9 @@ _BUILDERS: dict[str, Callable[[Spec, Entry], System]] = {
 def spec_files(spec: "str | Spec") -> list[Path]:
     "Files a spec depends on beside the package: run files and modules of the user's own."
     spec = parse_spec(spec)
-    if spec.name == "run" and spec.args or ":" in spec.name:
+    if spec.name == "run" and spec.args or _names_function(spec):
         return [path for path in build(spec).files() if path.is_file()]
-    return [path for part in (*spec.args, *(v for _, v in spec.options)) if part.args or part.options or ":" in part.name for path in spec_files(part)]
+    return [path for part in (*spec.args, *(v for _, v in spec.options)) for path in spec_files(part)]
 
 # %% ../nbs/50_systems.ipynb #a8886a17
 def explain(spec: "str | Spec", collection: Collection, asked: int, pool: int | None = None, cache: Any = None) -> str:

@@ -379,3 +379,7 @@ def test_explaining_names_every_part_its_depth_and_what_is_cached(tmp_path):
     for text in ("chance", "oracle", "run(x.jsonl)", "windows(bm25)", "gate(bm25, bm25)", "rewrite(bm25, cot)", "autocut(bm25)", "rrf(bm25, bm25)", "json:loads"):
         assert explain(text, collection(), 10).startswith(f"{text}: ")
     assert "own haystack (1.5 documents on average)" in explain("bm25", collection(scope={"q1": ("d1", "d2"), "q2": ("d3",)}), 10)
+
+
+def test_weights_are_no_file_and_no_function():
+    assert spec_files("zscore(bm25, windows(bm25), weights=2:1)") == []
