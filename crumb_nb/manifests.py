@@ -173,10 +173,10 @@ def _expected(given: Mapping, path: Path) -> Expected:
     "Expected values of one profile, checked."
     _check_keys(given, _EXPECTED, path, "expected values")
     keys = tuple(given.get("keys", ()))
-    for cell in given.get("cells", ()):
+    for cell in given.get("cells") or ():
         if len(cell) != len(keys) + 2:
             raise DataError(f"the cell {cell} must have {len(keys)} key values, a column and a value", path=path, field="expected")
-    return Expected(keys, tuple(tuple(cell) for cell in given.get("cells", ())), given.get("tolerance", 0.0005))
+    return Expected(keys, tuple(tuple(cell) for cell in given.get("cells") or ()), given.get("tolerance", 0.0005))
 
 # %% ../nbs/58_manifests.ipynb #48e16f7b
 def find_manifests(papers: "str | Path") -> list[Manifest]:
