@@ -37,7 +37,7 @@ check: $(STAMP) ## compare every artifact of PROFILE with the expected values of
 
 test: $(STAMP) ## run everything that CI runs: the mini profile from nothing, then all tests
 	@rm -rf build/mini build/cache
-	@CRUMB_NB_CACHE=build/cache $(BIN)/crumb-nb paper --profile mini --jobs $(JOBS) --out build --check
+	@CRUMB_NB_CACHE="$(CURDIR)/build/cache" $(BIN)/crumb-nb paper --profile mini --jobs $(JOBS) --out build --check
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lab: $(STAMP) ## open JupyterLab on the notebooks
