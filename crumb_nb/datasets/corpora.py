@@ -55,8 +55,9 @@ _SCHEMA = pa.schema([("doc_id", pa.string()), ("text", pa.large_string()), ("par
 
 
 def cache_folder() -> Path:
-    "Where conversions, vectors and results are kept: CRUMB_NB_CACHE, else the user's cache folder."
-    return Path(os.environ.get("CRUMB_NB_CACHE") or platformdirs.user_cache_path("crumb-nb"))
+    "Where downloads, conversions, vectors and results are kept: CRUMB_NB_CACHE, else the user's cache folder (not made here)."
+    given = os.environ.get("CRUMB_NB_CACHE")
+    return Path(given).expanduser().resolve() if given else platformdirs.user_cache_path("crumb_nb")
 
 
 def load_corpus(

@@ -71,12 +71,9 @@ def data_path(
 
 def fetched_folder() -> Path:
     "Where `crumb-nb fetch` puts what it downloads: `data` in the cache folder."
-    import os
+    from crumb_nb.datasets.corpora import cache_folder
 
-    import platformdirs
-
-    given = os.environ.get("CRUMB_NB_CACHE")
-    return (Path(given).expanduser() if given else platformdirs.user_cache_path("crumb_nb")) / "data"
+    return cache_folder() / "data"
 
 
 def _embedded(kind: Kind) -> Path:
