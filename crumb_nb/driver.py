@@ -8,6 +8,7 @@ __all__ = ['without_expected', 'artifact_key', 'Stamps', 'find_papers', 'choose'
 
 # %% ../nbs/63_driver.ipynb #3d5a94a4
 import json
+import math
 import os
 import shutil
 import sys
@@ -345,10 +346,12 @@ def record_expected(manifest: Manifest, profile: str, folder: "str | Path", most
 
 
 def _key_columns(frame: pd.DataFrame) -> list[str]:
-    "The fewest leading columns that tell all rows apart, texts first."
-    texts = [c for c in frame if not pd.api.types.is_float_dtype(frame[c]) and not pd.api.types.is_integer_dtype(frame[c]) and frame[c].notna().all()]
+    "The fewest leading columns that tell all rows apart: texts first, then whole numbers (an empty one is a key too), then the rest."
+    numeric = [c for c in frame if pd.api.types.is_numeric_dtype(frame[c]) and not pd.api.types.is_bool_dtype(frame[c])]
+    texts = [c for c in frame if c not in numeric and frame[c].notna().all()]
+    whole = [c for c in numeric if (frame[c].dropna() % 1 == 0).all()]
     keys: list[str] = []
-    for name in texts + [c for c in frame if c not in texts and frame[c].notna().all()]:
+    for name in texts + whole + [c for c in numeric if c not in whole and frame[c].notna().all()]:
         if not frame.duplicated(keys).any() if keys else len(frame) <= 1:
             break
         if frame[name].nunique() > 1:
@@ -368,4 +371,6 @@ def _expected_text(blocks: Mapping[str, tuple]) -> str:
 def _plain(value: Any) -> Any:
     "A cell for YAML: numbers to eight places."
     value = value.item() if hasattr(value, "item") else value
-    return round(value, 8) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 8)
+    return value
