@@ -207,7 +207,7 @@ def make_artifact(
         outcome = replace(outcome, seconds=time.monotonic() - start)
         if outcome.state == "made":
             outcome = _publish(manifest, made, out, record, outcome)
-        _keep_notebook(manifest, running, work, outcome, {str(temporary): "TEMPORARY", str(parameters.get("data") or temporary): "DATA"})
+        _keep_notebook(manifest, running, work, outcome, {str(temporary): "TEMPORARY"} | ({str(parameters["data"]): "DATA"} if parameters.get("data") else {}))
         return outcome
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
