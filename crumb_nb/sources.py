@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from .provenance import canonical_json, file_sha256, package_versions, text_sha256
-from .records import Collection, DataError, Run, read_run
+from .record_files import read_run
+from .records import Collection, DataError, Run
 from .specs import Spec, code_hashes, imported_modules
 
 # %% ../nbs/49b_sources.ipynb #c851a259

@@ -14,7 +14,8 @@ import pytest
 
 from crumb_nb.cli import common
 from crumb_nb.cli.main import COMMANDS, main, parser
-from crumb_nb.records import DataError, Qrels, Run, read_run, read_scores, write_qrels, write_run
+from crumb_nb.record_files import read_run, read_scores, write_qrels, write_run
+from crumb_nb.records import DataError, Qrels, Run
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -3,7 +3,8 @@
 import pytest
 
 from crumb_nb.cli.main import main
-from crumb_nb.records import Qrels, Run, write_qrels, write_run
+from crumb_nb.record_files import write_qrels, write_run
+from crumb_nb.records import Qrels, Run
 
 IDS = [f"q{i:02}" for i in range(20)]
 

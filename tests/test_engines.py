@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from crumb_nb.datasets.engines import blinded_ids, export_collection, import_results, read_info, write_imported
 from crumb_nb.datasets.fetch import DATA_SETS, DataSet, RemoteFile, fetch, fetch_file
 from crumb_nb.protocols import Protocol
-from crumb_nb.records import Collection, DataError, Qrels, corpus_frame, queries_frame, read_run, write_jsonl
+from crumb_nb.record_files import read_run
+from crumb_nb.records import Collection, DataError, Qrels, corpus_frame, queries_frame, write_jsonl
 
 PROTOCOL = Protocol("toy", "session", "session", "evidence", ("recall_any@1",), ties="hash", asked=5)
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from crumb_nb.experiment import Cache, Grid, cache_folder, load_run, run_grid, run_system, save_run
 from crumb_nb.protocols import Protocol
-from crumb_nb.records import Collection, DataError, Qrels, Run, corpus_frame, queries_frame, write_run
+from crumb_nb.record_files import write_run
+from crumb_nb.records import Collection, DataError, Qrels, Run, corpus_frame, queries_frame
 from crumb_nb.specs import SpecError
 
 PROTOCOL = Protocol("toy", "document", "document", "by hand", ("R@1", "RR"), asked=3)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crumb_nb.datasets.files import load_beir, load_folder, load_ir_dataset, load_trec, open_path, query_spans, read_documents, read_trec_topics
-from crumb_nb.records import DataError, Qrels, write_jsonl, write_qrels
+from crumb_nb.record_files import write_qrels
+from crumb_nb.records import DataError, Qrels, write_jsonl
 
 ids = st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Zl", "Zp"]), min_size=1, max_size=6)
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=0, max_size=20)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crumb_nb.datasets import answer_text as A
 from crumb_nb.datasets import locomo as L
+from crumb_nb.datasets import locomo_file as F
 from crumb_nb.records import DataError
 
 RAW = {
@@ -64,7 +65,7 @@ def real(shared_data):
 
 
 def test_counts_of_the_released_file(real):
-    n = L.locomo_counts(L.read_locomo(real))
+    n = F.locomo_counts(F.read_locomo(real))
     assert (n["conversations"], n["sessions"], n["turns"], n["turns_with_caption"], n["questions"]) == (10, 272, 5882, 1226, 1986)
     assert [n[f"category_{c}"] for c in (1, 2, 3, 4, 5)] == [282, 321, 96, 841, 446]
     assert (n["not_adversarial"], n["empty_evidence"], n["strict_evidence"], n["tolerant_evidence"], n["exact_turn_id_present"]) == (1540, 4, 1978, 1982, 1977)
@@ -115,7 +116,7 @@ def test_units_of_the_released_file(real, unit, documents, without_gold):
 
 def test_ceilings_of_the_verbatim_rule(real):
     "PROTOCOLS: 611 of 1,534 with captions and date lines, 587 with captions only, 564 in turn text alone."
-    conversations = L.read_locomo(real)
+    conversations = F.read_locomo(real)
     reach = lambda **options: L.text_ceilings(conversations, ("session",), ("verbatim",), **options)["reachable"].item()
     assert (reach(), reach(date_line=False), reach(date_line=False, captions=False)) == (611, 587, 564)
     loose = L.text_ceilings(conversations, ("session",))
@@ -126,7 +127,7 @@ def test_ceilings_of_the_verbatim_rule(real):
 
 
 def test_evidence_report_of_the_released_file(real):
-    report = L.evidence_report(L.read_locomo(real))
+    report = F.evidence_report(F.read_locomo(real))
     assert report["status"].value_counts().to_dict() == {"repaired": 6, "empty": 4, "unresolvable": 3}
     assert set(report.loc[report["status"] == "unresolvable", "entry"]) == {"D", "D10:19", "D4:36"}
 
@@ -154,11 +155,11 @@ def test_layout_gives_the_published_bm25_figures(real):
 
 def test_case_LO01_by_category(cases, real):
     expected = cases["LO01"]["expected"]
-    assert cases["LO01"]["input"]["sha256"] == L.LOCOMO10_SHA256
-    questions = [q for c in L.read_locomo(real) for q in c.questions]
+    assert cases["LO01"]["input"]["sha256"] == F.LOCOMO10_SHA256
+    questions = [q for c in F.read_locomo(real) for q in c.questions]
     for category, counts in expected["by_category"].items():
         rows = [q for q in questions if q.category == int(category)]
-        strict = [bool(L.parse_evidence(q.evidence, tolerant=False).sessions) for q in rows]
+        strict = [bool(F.parse_evidence(q.evidence, tolerant=False).sessions) for q in rows]
         string = [isinstance(q.answer, str) for q in rows]
         assert counts == {"all": len(rows), "string_answer": sum(string), "strict": sum(strict), "both": sum(a and b for a, b in zip(string, strict))}
 
@@ -169,9 +170,9 @@ SESSIONS = [(8, 9), (4, 9), (11,), (30,), (), (), (4, 5), (1,)]
 
 
 def test_case_LO02_tolerant_evidence():
-    read = [L.parse_evidence(e) for e in EVIDENCE]
+    read = [F.parse_evidence(e) for e in EVIDENCE]
     known = frozenset({f"D4:{n}" for n in range(1, 26)} | {"D18:1"})
-    read.append(L.parse_evidence(["D4:36", "D18:1"], known=known))
+    read.append(F.parse_evidence(["D4:36", "D18:1"], known=known))
     assert [e.turn_ids for e in read] == [*TURNS, ("D18:1",)]
     assert [e.sessions for e in read] == [*SESSIONS, (4, 18)]
     assert sum(len(e.malformed) for e in read) == 5
@@ -179,22 +180,22 @@ def test_case_LO02_tolerant_evidence():
 
 
 def test_strict_evidence_takes_whole_entries_as_written():
-    assert L.parse_evidence(["D30:05"], tolerant=False).turn_ids == ("D30:05",)
-    mixed = L.parse_evidence(["D1:18", "D", "D1:20 "], tolerant=False)
+    assert F.parse_evidence(["D30:05"], tolerant=False).turn_ids == ("D30:05",)
+    mixed = F.parse_evidence(["D1:18", "D", "D1:20 "], tolerant=False)
     assert (mixed.turn_ids, mixed.malformed, mixed.unresolvable) == (("D1:18",), ("D", "D1:20 "), ("D", "D1:20 "))
 
 
 def test_case_LO04_sessions_in_numeric_order():
-    assert L.session_numbers(RAW) == [1, 2, 10]
+    assert F.session_numbers(RAW) == [1, 2, 10]
 
 
 def test_case_LO06_category_names():
-    assert L.CATEGORIES == {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+    assert F.CATEGORIES == {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
 
 @given(st.lists(st.one_of(st.text(max_size=12), st.from_regex(r"D:?[0-9]{1,3}:[0-9]{1,3}", fullmatch=True)), max_size=6))
 def test_evidence_reading_never_fails_and_is_consistent(entries):
-    loose, strict = L.parse_evidence(entries), L.parse_evidence(entries, tolerant=False)
+    loose, strict = F.parse_evidence(entries), F.parse_evidence(entries, tolerant=False)
     assert set(strict.sessions) <= set(loose.sessions)
     assert len(set(loose.turn_ids)) == len(loose.turn_ids) and list(loose.sessions) == sorted(set(loose.sessions))
     assert {int(t[1:].split(":")[0]) for t in loose.turn_ids} == set(loose.sessions)
@@ -204,7 +205,7 @@ def test_evidence_reading_never_fails_and_is_consistent(entries):
 
 
 def test_documents_and_their_options(write):
-    (c,) = L.read_locomo(write([sample()]), sha256=None)
+    (c,) = F.read_locomo(write([sample()]), sha256=None)
     assert L.locomo_documents(c)[0].text == "1:00 pm on 8 May, 2023\nP: I adopted a cat yesterday.\nQ: Yo. [image: a red bowl]"
     assert L.locomo_documents(c, date_line=False, speakers=False, captions=False)[0].text == "I adopted a cat yesterday.\nYo."
     assert [d.doc_id for d in L.locomo_documents(c, "turn")][:2] == ["c:D1:1", "c:D1:2"]
@@ -338,29 +339,36 @@ def test_errors_name_file_and_field(write, name):
     data, message = BROKEN[name]
     path = write(data)
     with pytest.raises(DataError, match=message) as caught:
-        L.read_locomo(path)
+        F.read_locomo(path)
     assert "small.json" in str(caught.value)
 
 
 def test_missing_file_and_wrong_encoding(tmp_path):
     with pytest.raises(DataError, match="cannot be read"):
-        L.read_locomo(tmp_path / "none.json")
+        F.read_locomo(tmp_path / "none.json")
     (tmp_path / "latin.json").write_bytes('["café"]'.encode("latin-1"))
     with pytest.raises(DataError, match="not UTF-8"):
-        L.read_locomo(tmp_path / "latin.json")
+        F.read_locomo(tmp_path / "latin.json")
 
 
 def test_byte_order_mark_and_crlf_are_read_through(tmp_path):
     path = tmp_path / "bom.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps([sample()], indent=1).replace("\n", "\r\n").encode())
-    assert len(L.read_locomo(path, sha256=None)) == 1
+    assert len(F.read_locomo(path, sha256=None)) == 1
 
 
 def test_a_fork_is_read_with_a_warning_that_shows_both_hashes(write, tmp_path):
     path = write([sample()])
-    with pytest.warns(UserWarning, match=f"sha256 [0-9a-f]{{64}}, expected {L.LOCOMO10_SHA256}; 6 questions read"):
+    with pytest.warns(UserWarning, match=f"sha256 [0-9a-f]{{64}}, expected {F.LOCOMO10_SHA256}; 6 questions read"):
         c = L.load_locomo(path)
     assert c.name == "small"
+
+
+@pytest.mark.parametrize("read", [F.read_locomo, F.read_locomo_with_hash, L.load_locomo])
+def test_the_warning_names_the_line_that_asked(write, read):
+    with pytest.warns(UserWarning, match="is not the expected file") as caught:
+        read(write([sample()]))
+    assert [w.filename for w in caught] == [__file__]
 
 
 def test_a_fork_of_the_real_file(real, tmp_path):
@@ -369,10 +377,10 @@ def test_a_fork_of_the_real_file(real, tmp_path):
     path = tmp_path / "locomo10.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.warns(UserWarning, match="1,985 questions read .the release has 1,986."):
-        L.read_locomo(path)
+        F.read_locomo(path)
     path.write_bytes(real.read_bytes()[:1_000_000])
     with pytest.raises(DataError, match="truncated"):
-        L.read_locomo(path)
+        F.read_locomo(path)
 
 
 def test_equal_question_texts_have_different_keys(real):

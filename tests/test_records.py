@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crumb_nb.record_files import (
+    read_corpus, read_qrels, read_queries, read_run, read_scores, write_corpus, write_qrels, write_queries, write_run, write_scores,
+)
 from crumb_nb.records import (
-    Collection, DataError, Qrels, Run, atomic_path, corpus_frame, order_rows, queries_frame, read_corpus, read_jsonl, read_qrels,
-    read_queries, read_run, read_scores, require, tie_ranks, within_group, write_corpus, write_jsonl, write_qrels, write_queries, write_run, write_scores,
+    Collection, DataError, Qrels, Run, atomic_path, corpus_frame, order_rows, queries_frame, read_jsonl, require, tie_ranks, within_group, write_jsonl,
 )
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)

@@ -7,7 +7,8 @@ import pytest
 from crumb_nb.cli.main import main
 from crumb_nb.datasets.crumb import crumb_labels, load_crumb
 from crumb_nb.datasets.engines import blinded_ids
-from crumb_nb.records import DataError, Run, read_run, write_jsonl, write_run
+from crumb_nb.record_files import read_run, write_run
+from crumb_nb.records import DataError, Run, write_jsonl
 from crumb_nb.released import CONDITIONS, condition_table, main_condition, main_table, mode_differences, released_runs, score_released
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from crumb_nb.experiment import Cache
 from crumb_nb.protocols import Protocol
-from crumb_nb.records import Collection, DataError, Qrels, Run, corpus_frame, queries_frame, write_run
+from crumb_nb.record_files import write_run
+from crumb_nb.records import Collection, DataError, Qrels, Run, corpus_frame, queries_frame
 from crumb_nb.sources import NotApplicable, as_run
 from crumb_nb.specs import Spec, SpecError, imported_modules, parse_spec, split_specs
 from crumb_nb.systems import REGISTRY, RERANKERS, build, explain, line_windows, spec_files

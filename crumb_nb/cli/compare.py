@@ -72,7 +72,7 @@ def _scored(args: argparse.Namespace) -> Iterator[tuple[str, dict, dict]]:
 def _by_labels(args: argparse.Namespace, names: list[str]) -> tuple[dict, dict]:
     "Scores of the runs against a file of labels."
     from crumb_nb.metrics import evaluate
-    from crumb_nb.records import read_qrels, read_run
+    from crumb_nb.record_files import read_qrels, read_run
 
     qrels = read_qrels(args.qrels)
     binary = read_qrels(args.binary_qrels) if args.binary_qrels else None

@@ -33,7 +33,7 @@ def register(subparsers) -> None:
 # %% ../../nbs/73_cli_evaluate.ipynb #c13f3f59
 def main(args: argparse.Namespace) -> int:
     "Score a run."
-    from crumb_nb.records import write_scores
+    from crumb_nb.record_files import write_scores
 
     if bool(args.on) == bool(args.qrels):
         raise DataError("name either a collection with --on, or a file of labels with --qrels")
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
 def _by_labels(args: argparse.Namespace):
     "Scores against a file of labels."
     from crumb_nb.metrics import evaluate
-    from crumb_nb.records import read_qrels, read_run
+    from crumb_nb.record_files import read_qrels, read_run
 
     measures = (args.measures or DEFAULT_MEASURES).split(",")
     yield args.qrels, evaluate(read_run(args.run), read_qrels(args.qrels), measures, mode=args.mode)

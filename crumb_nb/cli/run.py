@@ -40,7 +40,7 @@ def register(subparsers) -> None:
 def main(args: argparse.Namespace) -> int:
     "Run a system; prints one table per collection."
     from crumb_nb.experiment import Cache, run_system
-    from crumb_nb.records import write_run, write_scores
+    from crumb_nb.record_files import write_run, write_scores
     from crumb_nb.systems import build, explain
 
     build(args.system)  # a bad spec is told before data are read

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..fingerprints import text_sha256
-from ..records import Collection, DataError, Run, atomic_path, read_jsonl, require, write_jsonl, write_run
+from ..record_files import write_run
+from ..records import Collection, DataError, Run, atomic_path, read_jsonl, require, write_jsonl
 
 # %% ../../nbs/17_engines.ipynb #55cd57f8
 def blinded_ids(collection: Collection) -> dict[str, str]:

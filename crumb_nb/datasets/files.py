@@ -17,7 +17,8 @@ import pandas as pd
 
 from .corpora import load_corpus, metadata_text
 from ..protocols import Protocol
-from ..records import Collection, DataError, Qrels, corpus_frame, queries_frame, read_jsonl, read_qrels, require
+from ..record_files import read_qrels
+from ..records import Collection, DataError, Qrels, corpus_frame, queries_frame, read_jsonl, require
 
 # %% ../../nbs/14_files.ipynb #b3413a8d
 AD_HOC_MEASURES = ("nDCG@10", "R@100", "RR@10")
@@ -135,7 +136,7 @@ def load_trec(
     fields: Iterable[str] = ("title",),
 ) -> Collection:
     "TREC documents, topics and qrels as a collection."
-    from crumb_nb.records import read_corpus
+    from crumb_nb.record_files import read_corpus
 
     corpus = read_corpus(documents) if Path(documents).suffix == ".jsonl" else read_trec_documents(documents)
     return _collection(Path(topics).stem, corpus, read_trec_topics(topics, fields), read_qrels(qrels, "trec"), fields="+".join(fields))
