@@ -273,8 +273,29 @@ def test_a_kill_loses_at_most_one_shard(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     process.stdout.close()
+    assert list(tmp_path.rglob("*.claim"))  # the killed process left the claim on its shard, which must not keep anybody from it
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(again.stdout.split()[-1]) == 40 - 3 * 4
+    assert int(again.stdout.split()[-1]) == 40 - 3 * 4 and not list(tmp_path.rglob("*.claim"))
+
+
+def test_two_processes_at_once_share_the_work(tmp_path):
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    encoded = [int(process.communicate()[0].split()[-1]) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert 40 <= sum(encoded) <= 40 + 2 * 4  # each may do the one shard again that the other is at when nothing else is left
+
+
+def test_a_claim_of_a_living_process_is_left_alone(tmp_path):
+    cache, stub = EmbeddingCache(tmp_path), Stub()
+    store = cache.store(stub.identity)
+    with store.claim([b"k"]) as first, store.claim([b"k"]) as second, store.claim([b"other"]) as third:
+        assert (first, second, third) == (True, False, True)
+    with store.claim([b"k"]) as again:
+        assert again
+    path = store.folder / "x.claim"
+    path.write_text("")  # a claim whose number is not written yet
+    assert not embeddings._claimed(path)
 
 
 def test_a_cache_survives_a_trip_to_another_process(tmp_path):

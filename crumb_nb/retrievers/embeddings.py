@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -326,6 +326,35 @@ class _Store:
         self._names.add(name)
         self._open(self.folder / name)
 
+    @contextmanager
+    def claim(self, keys: Sequence[bytes]) -> Iterator[bool]:
+        "Held while a shard is encoded; yields False if another living process holds it. Advice, not a lock: the worst is work done twice."
+        path = self.folder / (hashlib.sha256(b"".join(keys)).hexdigest()[:24] + ".claim")
+        mine = _claimed(path)
+        try:
+            yield mine
+        finally:
+            if mine:
+                path.unlink(missing_ok=True)
+
+
+def _claimed(path: Path) -> bool:
+    "Write this process's number to a new file; one that a dead process left is taken over."
+    try:
+        with open(path, "x", encoding="ascii") as file:
+            file.write(str(os.getpid()))
+        return True
+    except FileExistsError:
+        pass
+    try:
+        os.kill(int(path.read_text(encoding="ascii")), 0)
+    except (ProcessLookupError, FileNotFoundError):
+        path.write_text(str(os.getpid()), encoding="ascii")
+        return True
+    except (ValueError, OSError):  # being written, or a process of somebody else
+        return False
+    return False
+
 
 def text_key(text: str) -> bytes:
     "The key of a text: its SHA-256, 32 bytes."
@@ -357,12 +386,27 @@ def embed(
     todo = store.missing(keys)
     counts = dict(zip(todo, encoder.token_counts([names[n] for n in todo])))
     todo.sort(key=lambda n: (-counts[n], keys[n]))
-    for part in _progress([todo[a : a + shard] for a in range(0, len(todo), shard)]):
+    encoded = 0
+    for part in _in_turn(_progress([todo[a : a + shard] for a in range(0, len(todo), shard)]), keys, store):
         store.add([keys[n] for n in part], np.asarray(encoder.encode([names[n] for n in part]), dtype=np.float32), [counts[n] for n in part])
+        encoded += len(part)
     vectors, tokens = store.rows(keys)
     place = {text: n for n, text in enumerate(names)}
     order = np.array([place[text] for text in texts])
-    return Embedded(vectors[order], tokens[order], len(todo), len(names) - len(todo))
+    return Embedded(vectors[order], tokens[order], encoded, len(names) - encoded)
+
+
+def _in_turn(parts: Iterable[list[int]], keys: Sequence[bytes], store: "_Store | _Kept") -> Iterator[list[int]]:
+    "Parts that are still to be encoded; one that another process is at is looked at again in the end."
+    later = []
+    for part in parts:
+        wanted = [keys[n] for n in part]
+        with store.claim(wanted) as mine:
+            if not mine:
+                later.append(part)
+            elif store.missing(wanted):
+                yield part
+    yield from (part for part in later if store.missing([keys[n] for n in part]))
 
 
 class _Kept:
@@ -376,6 +420,9 @@ class _Kept:
 
     def add(self, keys, vectors, tokens):
         self._rows.update(zip(keys, zip(vectors, tokens)))
+
+    def claim(self, keys):
+        return nullcontext(True)
 
     def rows(self, keys):
         found = [self._rows[k] for k in keys]
