@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LIBRARIES', 'format_value', 'to_markdown', 'tex_escape', 'to_tex', 'write_text', 'write_csv', 'style_path',
-           'write_figure', 'Artifact', 'Shown']
+           'write_figure', 'Artifact', 'merged_notes', 'Shown']
 
 # %% ../nbs/60_paper.ipynb #a2968b91
 import importlib.resources
@@ -219,7 +219,7 @@ class Artifact:
 
     def _footnotes(self) -> list[str]:
         "Notes of the collections, then those of the notebook."
-        return list(dict.fromkeys([n for block in self._collections.values() for n in block["notes"]] + self._notes))
+        return merged_notes([n for block in self._collections.values() for n in block["notes"]] + self._notes)
 
     def _markdown(self, body: str, judged: pd.DataFrame) -> str:
         "Title, caption, body, footnotes, and the verdicts on published figures."
@@ -239,6 +239,16 @@ class Artifact:
             "boards": keep_boards(self._used_collections, self._used_results), "verdicts": json.loads(judged[judged["kind"] == "published"].drop(columns="artifact").to_json(orient="records")),
         }
         write_text(self.out / f"{self.id}.json", json.dumps(json.loads(canonical_json(record)), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def merged_notes(notes: Iterable[str]) -> list[str]:
+    "Each note once, in the order given; what `name: text` says of several names is said once, `name, name: text`."
+    groups: dict[str, list[str]] = {}
+    for note in notes:
+        name, colon, text = note.partition(": ")
+        names = groups.setdefault(text if colon and name.isidentifier() else note, [])
+        names += [name] if colon and name.isidentifier() and name not in names else []
+    return [f"{', '.join(names)}: {text}" if names else text for text, names in groups.items()]
 
 
 def _compared(row) -> str:

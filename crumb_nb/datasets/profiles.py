@@ -15,7 +15,7 @@ from ..records import Collection, DataError
 
 # %% ../../nbs/28_profiles.ipynb #96c7eeb6
 PROFILES = ("mini", "local", "hub")
-STAND_IN = "stand-in in CRUMB's layout, not CRUMB: {queries:,} queries, {documents:,} documents; compare systems here, not with published values"
+STAND_IN = "stand-in in CRUMB's layout, not CRUMB; compare systems here, not with published values"
 
 
 class Unavailable(Exception):
@@ -167,7 +167,7 @@ def _open_task(name: str, source, profile: str, options: Mapping) -> Collection:
     real = len(collection.queries) == getattr(CRUMB_TASKS[name], f"{split}_queries", None)
     notes = collection.notes
     if profile == "local" and not real:
-        notes += (f"{name}: " + STAND_IN.format(queries=len(collection.queries), documents=len(collection.corpus)),)
+        notes += (f"{name}: {STAND_IN}",)
     return collection.with_(notes=notes)
 
 
