@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -250,7 +251,7 @@ class _Session:
 
     def run(self, batch: Sequence[Manifest]) -> None:
         "Plan and run artifacts that do not depend on each other."
-        todo = [plan for plan in map(self._plan, batch) if plan is not None]
+        todo = _spread([plan for plan in map(self._plan, batch) if plan is not None])
         own = None if self.executor else ThreadPoolExecutor(self.jobs)
         pool = self.executor or own
         try:
@@ -302,6 +303,14 @@ class _Session:
         made = [o.seconds for o in self.outcomes.values() if o.seconds]
         mean = sum(made) / len(made) if made else 10.0
         return sum(self.stamps.read(m.id).get("seconds", mean) for m in self.chosen if m.id not in self.outcomes) / self.jobs
+
+
+def _spread(plans: Sequence[Plan]) -> list[Plan]:
+    "In turn one of each kind of data: notebooks that run at the same time then seldom need the same run or the same vectors at the same moment."
+    groups: dict[tuple[str, ...], list[Plan]] = {}
+    for plan in plans:
+        groups.setdefault(plan.manifest.inputs, []).append(plan)
+    return [plan for row in zip_longest(*groups.values()) for plan in row if plan is not None]
 
 
 def _duration(seconds: float) -> str:

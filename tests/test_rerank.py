@@ -172,7 +172,7 @@ def test_token_vectors_are_held_and_let_go(monkeypatch):
 
     from crumb_nb.retrievers import rerank
 
-    monkeypatch.setattr(rerank, "HELD", 2)
+    monkeypatch.setattr(rerank, "HELD_BYTES", 2 * 16)
 
     class Model:
         limit = 3
@@ -187,10 +187,10 @@ def test_token_vectors_are_held_and_let_go(monkeypatch):
 
     shared = OrderedDict()
     first = _TokenVectors(Model(), shared)
-    first(["a", "b", "a"]), first(["a", "long text"]), first(["b", "a"])
-    assert first.encoder.asked == ["a", "b", "long text", "a"] and first.cut == 1 and first.made == 3
+    first(["a", "b", "a"]), first(["a", "long text"]), first(["b", "long text"])  # room for two: b goes, then a, the ones used longest ago
+    assert first.encoder.asked == ["a", "b", "long text", "b"] and first.cut == 1 and first.made == 3
     second = _TokenVectors(first.encoder, shared)
-    second(["a", "long text"])
+    second(["b", "long text"])
     assert len(first.encoder.asked) == 4 and (second.cut, second.made) == (1, 2), "both were held"
 
 
