@@ -164,7 +164,7 @@ def _published(given: Mapping, path: Path) -> Published:
     if not given.get("ours") and not given.get("why_not"):
         raise DataError("give `ours` (our row it is compared with) or `why_not` (why it is not comparable)", path=path, field=str(given["row"]))
     values = {column: str(value) for column, value in given["values"].items()}
-    more = {name: given[name] for name in ("why_not", "tolerance", "note") if name in given}
+    more = {name: given[name] for name in ("why_not", "note") if name in given} | {"tolerance": _tolerance(given, path)}
     profiles = _profiles(given.get("profiles", ("local", "hub")), path, "published")
     return Published(dict(given["row"]), values, given["source"], given["mark"], ours=given.get("ours"), profiles=profiles, **more)
 
@@ -176,7 +176,18 @@ def _expected(given: Mapping, path: Path) -> Expected:
     for cell in given.get("cells") or ():
         if len(cell) != len(keys) + 2:
             raise DataError(f"the cell {cell} must have {len(keys)} key values, a column and a value", path=path, field="expected")
-    return Expected(keys, tuple(tuple(cell) for cell in given.get("cells") or ()), given.get("tolerance", 0.0005))
+    return Expected(keys, tuple(tuple(cell) for cell in given.get("cells") or ()), _tolerance(given, path))
+
+
+def _tolerance(given: Mapping, path: Path) -> float:
+    "The tolerance as a number: YAML reads 1e-07 as text."
+    try:
+        tolerance = float(given.get("tolerance", 0.0005))
+    except (TypeError, ValueError):
+        tolerance = math.nan
+    if not tolerance >= 0:
+        raise DataError(f"a number that is not negative is needed, not {given['tolerance']!r}", path=path, field="tolerance")
+    return tolerance
 
 # %% ../nbs/58_manifests.ipynb #48e16f7b
 def find_manifests(papers: "str | Path") -> list[Manifest]:

@@ -384,6 +384,8 @@ def manifest(tmp_path, text: str) -> Manifest:
         ("published: [{row: {a: 1}, values: {v: 1}, source: s, mark: P, ours: {a: 1}, tolerence: 1}]", "unknown key"),
         ("expected: {mini: {keys: [a], cells: [[1, 2]]}}", "must have 1 key values"),
         ("expected: {mini: [1]}", "must be a mapping"),
+        ("expected: {mini: {keys: [a], tolerance: narrow, cells: []}}", "not negative is needed, not 'narrow'"),
+        ("published: [{row: {a: 1}, values: {v: 1}, source: s, mark: P, why_not: w, tolerance: -1}]", "not negative"),
         ("title: ''", "non-empty"),
         ("a: [", "is not YAML"),
     ],
@@ -394,6 +396,12 @@ def test_a_manifest_is_checked_key_by_key(tmp_path, text, said):
     assert "m.yaml" in str(error.value)
     with pytest.raises(DataError, match="needs a manifest"):
         read_manifest(tmp_path / "absent.yaml")
+
+
+def test_a_tolerance_is_a_number_however_it_is_written(tmp_path):
+    made = manifest(tmp_path, "expected: {mini: {keys: [a], tolerance: 1e-07, cells: [[1, v, 0.5]]}}")
+    assert made.expected["mini"].tolerance == 1e-07, "YAML reads 1e-07 as text"
+    assert verdicts(made, "mini", pd.DataFrame({"a": [1], "v": [0.50001]}))["verdict"].tolist() == ["FAIL"]
 
 
 def test_two_artifacts_of_one_name_are_refused(papers):
