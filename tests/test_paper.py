@@ -17,7 +17,7 @@ import pytest
 
 from crumb_nb import driver, runner
 from crumb_nb.manifests import MARKS, Manifest, find_manifests, read_manifest, verdict, verdicts
-from crumb_nb.paper import Artifact, format_value, style_path, tex_escape, to_markdown, to_tex, write_csv, write_figure
+from crumb_nb.paper import Artifact, format_value, style_path, to_markdown, to_tex, write_csv, write_figure
 from crumb_nb.records import DataError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -553,7 +553,6 @@ def test_printing_of_cells():
     assert format_value(2.0, 1) == "2.0" and format_value(7, 2) == "7.00"
     frame = pd.DataFrame({"a|b": ["x\ny", "_"], "n": [1, 2]})
     assert to_markdown(frame).splitlines() == ["| a\\|b | n |", "|---|---:|", "| x y | 1 |", "| _ | 2 |"]
-    assert tex_escape("50% & $x_1^2 {a}~\\") == r"50\% \& \$x\_1\textasciicircum{}2 \{a\}\textasciitilde{}\textbackslash{}"
     assert r"\begin{tabular}{lr}" in to_tex(frame, "c", "l") and to_markdown(pd.DataFrame({"a": []})) == "| a |\n|---:|"
 
 

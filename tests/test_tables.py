@@ -2,6 +2,7 @@
 
 import io
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from crumb_nb.protocols import Protocol
 from crumb_nb.records import Collection, DataError, Qrels, corpus_frame, queries_frame
 from crumb_nb.stats import bootstrap_ci
-from crumb_nb.tables import STYLES, Cell, Table, _letter, facts_of, results_table, structure_of
+from crumb_nb.tables import STYLES, Cell, Table, _letter, facts_of, results_table, structure_of, tex_escape
 
 IDS = [f"q{i:02}" for i in range(40)]
 
@@ -194,3 +195,15 @@ def test_what_a_collection_adds():
     assert extra["facts"] == facts_of(toy) == {"asked": "7", "pool": "5", "corpus": f"toy (3 units, fingerprint {toy.fingerprint[:12]})", "unit": "passage → full_document", "mode": "trec_eval", "ties": "hash"}
     table = results_table(long_frame(a={"R@1": [1] * 40, "R@3": [1] * 40}), **extra)
     assert table.cells["a", "R@3"].value is None and "R@1 is fixed by structure for 1 of 40 questions" in table.to_md()
+
+
+def test_what_latex_would_stumble_over_is_escaped():
+    assert tex_escape("50% & $x_1^2 {a}~\\") == r"50\% \& \$x\_1\textasciicircum{}2 \{a\}\textasciitilde{}\textbackslash{}"
+    assert tex_escape("α = λ ≤ Δτ – “so”") == r"$\alpha$ = $\lambda$ $\le$ $\Delta$$\tau$ -- ``so''", "Unicode spells lambda LAMDA, LaTeX does not"
+
+
+def test_committed_tables_hold_only_what_pdflatex_knows():
+    "Latin text with accents is known to it; whatever else a caption or a note uses must have been turned into a command."
+    made = sorted((Path(__file__).parents[1] / "figures" / "mini").glob("*.tex"))
+    strange = {path.name: sorted({c for c in path.read_text(encoding="utf-8") if ord(c) > 0x17F}) for path in made}
+    assert len(made) > 25 and not {name: found for name, found in strange.items() if found}
