@@ -168,8 +168,6 @@ def test_maxsim_refuses_an_empty_query_and_a_model_without_tokens():
 
 def test_token_vectors_are_held_and_let_go(monkeypatch):
     "Texts are encoded once while they are held; what is counted is what a reranking needed, whoever encoded it."
-    from collections import OrderedDict
-
     from crumb_nb.retrievers import rerank
 
     monkeypatch.setattr(rerank, "HELD_BYTES", 2 * 16)
@@ -185,7 +183,7 @@ def test_token_vectors_are_held_and_let_go(monkeypatch):
             self.asked += texts
             return [np.ones((1, 2))] * len(texts)
 
-    shared = OrderedDict()
+    shared = rerank._Held()
     first = _TokenVectors(Model(), shared)
     first(["a", "b", "a"]), first(["a", "long text"]), first(["b", "long text"])  # room for two: b goes, then a, the ones used longest ago
     assert first.encoder.asked == ["a", "b", "long text", "b"] and first.cut == 1 and first.made == 3

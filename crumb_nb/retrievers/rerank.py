@@ -196,16 +196,38 @@ def maxsim(query: np.ndarray, document: np.ndarray) -> float:
 HELD_BYTES = 1 << 30  # of token vectors that a process keeps: about 2,700 full-length MiniLM passages
 
 
+class _Held:
+    "Token vectors by text, those used last kept: queries and systems that follow each other rerank the same documents."
+
+    def __init__(self):
+        self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._bytes = 0
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._vectors
+
+    def __getitem__(self, text: str) -> np.ndarray:
+        self._vectors.move_to_end(text)
+        return self._vectors[text]
+
+    def add(self, fresh: Mapping[str, np.ndarray]) -> None:
+        "Keep these too, and let go of what was used longest ago."
+        self._vectors.update(fresh)
+        self._bytes += sum(v.nbytes for v in fresh.values())
+        while self._bytes > HELD_BYTES:
+            self._bytes -= self._vectors.popitem(last=False)[1].nbytes
+
+
 @lru_cache(maxsize=1)
-def _held_vectors(encoder: Any) -> "OrderedDict[str, np.ndarray]":
-    "Token vectors by text for one encoder, the latest kept: queries and systems that follow each other rerank the same documents."
-    return OrderedDict()
+def _held_vectors(encoder: Any) -> _Held:
+    "What is held for one encoder; another one begins anew."
+    return _Held()
 
 
 class _TokenVectors:
     "Token vectors of texts, and how many distinct texts one reranking needed."
 
-    def __init__(self, encoder: Any, held: "OrderedDict[str, np.ndarray]"):
+    def __init__(self, encoder: Any, held: _Held):
         self.encoder, self._held = encoder, held
         self._seen: set[str] = set()
         self.cut = 0
@@ -223,12 +245,7 @@ class _TokenVectors:
         missing = [t for t in dict.fromkeys(texts) if t not in self._held]
         fresh = dict(zip(missing, self.encoder.token_vectors(missing)))
         found = [fresh[t] if t in fresh else self._held[t] for t in texts]
-        self._held.update(fresh)
-        for text in texts:
-            self._held.move_to_end(text)
-        held = sum(v.nbytes for v in self._held.values())
-        while held > HELD_BYTES:
-            held -= self._held.popitem(last=False)[1].nbytes
+        self._held.add(fresh)
         return found
 
 # %% ../../nbs/43_rerank.ipynb #70f0e71e
