@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..records import DataError, Qrels, Run
+from ..records import DataError, Qrels, Run, within_group
 from .embeddings import MINILM, _quiet, _windows, load_encoder
 from .search import check_asked, round32
 
@@ -77,11 +77,11 @@ def _pool_scores(scorer: Scorer, query_id: str, query: str, doc_ids: Sequence[st
     return out
 
 
-def _progress(items: list, name: str) -> Any:
+def _progress(items: list, name: str, unit: str = "query") -> Any:
     "A bar named for what it does, quiet where there is no terminal."
     from tqdm import tqdm
 
-    return tqdm(items, desc=name, unit="query", disable=None if len(items) > 20 else True)
+    return tqdm(items, desc=name, unit=unit, disable=None if len(items) > 20 else True)
 
 # %% ../../nbs/43_rerank.ipynb #6c458b1d
 @dataclass(frozen=True)
@@ -184,8 +184,21 @@ class MaxSim:
                 raise Refused(query_id)
             return _score_pieces(lambda pieces: np.array([maxsim(asking, v) for v in vectors(pieces)]), texts, encoder.model.tokenizer, self.granularity, self.m, self.chunk_tokens)
 
+        if self.granularity == "document":
+            vectors.ahead(_wanted(run.ranked(ties), queries, corpus, pool))
         made = rerank_with(score, run, queries, corpus, pool, ties, "maxsim")
         return made.with_(info=dict(made.info) | {"texts": vectors.made, "texts_truncated": vectors.cut})
+
+
+def _wanted(ranked: Run, queries: pd.DataFrame, corpus: pd.DataFrame, pool: int) -> list[str]:
+    "Distinct texts of queries and pools, in the order in which they will be needed."
+    texts, asking = corpus["text"].to_dict(), queries["text"].to_dict()
+    wanted: dict[str, None] = {}
+    rows = within_group(ranked.query) < pool
+    for query_id, doc_id in zip(ranked.query_ids[ranked.query[rows]], ranked.doc_ids[ranked.doc[rows]]):
+        if query_id in asking and doc_id in texts:
+            wanted[asking[query_id]] = wanted[texts[doc_id]] = None
+    return list(wanted)
 
 
 def maxsim(query: np.ndarray, document: np.ndarray) -> float:
@@ -210,6 +223,11 @@ class _Held:
         self._vectors.move_to_end(text)
         return self._vectors[text]
 
+    @property
+    def full(self) -> bool:
+        "True if there is no room for much more."
+        return self._bytes > 0.8 * HELD_BYTES
+
     def add(self, fresh: Mapping[str, np.ndarray]) -> None:
         "Keep these too, and let go of what was used longest ago."
         self._vectors.update(fresh)
@@ -231,6 +249,14 @@ class _TokenVectors:
         self.encoder, self._held = encoder, held
         self._seen: set[str] = set()
         self.cut = 0
+
+    def ahead(self, texts: Sequence[str], block: int = 256) -> None:
+        "Encode what will be asked for in full batches, as far as there is room to hold it."
+        missing = [t for t in texts if t not in self._held]
+        for part in _progress([missing[a : a + block] for a in range(0, len(missing), block)], "token vectors", "block"):
+            if self._held.full:
+                break
+            self._held.add(dict(zip(part, self.encoder.token_vectors(part))))
 
     @property
     def made(self) -> int:
