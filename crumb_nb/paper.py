@@ -88,10 +88,11 @@ def style_path() -> Path:
 def write_figure(figure, stem: "str | Path") -> None:
     "Write `<stem>.png` and `<stem>.svg` without date and program version, so that the same figure has the same bytes."
     import matplotlib as mpl
+    import matplotlib.pyplot as plt
 
     stem = Path(stem)
     for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-        with mpl.rc_context({"svg.hashsalt": stem.name, "savefig.bbox": "standard"}), atomic_path(stem.with_suffix(f".{suffix}")) as part:
+        with plt.style.context(style_path()), mpl.rc_context({"svg.hashsalt": stem.name, "savefig.bbox": "standard"}), atomic_path(stem.with_suffix(f".{suffix}")) as part:
             figure.savefig(part, format=suffix, metadata=metadata)
 
 # %% ../nbs/60_paper.ipynb #14b50645
@@ -272,8 +273,11 @@ def _png(figure) -> bytes:
     "The figure as PNG bytes, for display."
     import io
 
+    import matplotlib.pyplot as plt
+
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=144, metadata={"Software": None})
+    with plt.style.context(style_path()):  # colours named C0, C1 … are looked up when a figure is drawn
+        figure.savefig(out, format="png", dpi=144, metadata={"Software": None})
     return out.getvalue()
 
 
