@@ -596,3 +596,10 @@ def test_paper_notebooks_keep_the_rules(manifest):
     assert notebook.cells[0].source.startswith("# ") and len({c["id"] for c in notebook.cells}) == len(notebook.cells)
     lines = next(c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])).source.splitlines()
     assert all("#" in line for line in lines if line.strip()), "each parameter has its comment"
+
+
+def test_notebooks_that_run_at_once_are_of_different_data():
+    "Neighbours of one kind of data would compute the same runs at the same moment; every plan stays in, each once."
+    plans = [driver.Plan(Manifest(f"{kind}{n}", Path(f"{kind}{n}.yaml"), "T", "table", "C", inputs=(kind,)), {}, {}, "") for kind, count in (("crumb", 4), ("locomo", 2), ("longmemeval", 1)) for n in range(count)]
+    spread = [plan.manifest.id for plan in driver._spread(plans)]
+    assert spread == ["crumb0", "locomo0", "longmemeval0", "crumb1", "locomo1", "crumb2", "crumb3"]
