@@ -95,7 +95,10 @@ def listing(manifests) -> str:
 
 
 def verdict_lines(judged: pd.DataFrame) -> str:
-    "One line per figure that is not simply OK, and the counts."
+    "One line per figure that is neither OK nor N/A, one per reason for N/A, and the counts; `reproducibility` lists every figure."
     counts = judged["verdict"].str.partition(" ")[0].value_counts()
-    lines = [f"  {row.verdict}: {row.artifact}: {row.cell}: {row.kind} {row.reference}{'' if pd.isna(row.ours) else f', ours {row.ours}'} ({row.source})" for row in judged.itertuples() if row.verdict != "OK"]
+    open_ = judged[judged["verdict"].str.startswith("N/A")]
+    lines = [f"  N/A: {len(part)} of {', '.join(dict.fromkeys(part['artifact']))}: {why.removeprefix('N/A (').removesuffix(')')}" for why, part in open_.groupby("verdict", sort=False)]
+    apart = judged[(judged["verdict"] != "OK") & ~judged.index.isin(open_.index)]
+    lines += [f"  {row.verdict}: {row.artifact}: {row.cell}: {row.kind} {row.reference}{'' if pd.isna(row.ours) else f', ours {row.ours}'} ({row.source})" for row in apart.itertuples()]
     return "\n".join([*lines, "figures checked: " + (", ".join(f"{counts[name]} {name}" for name in ("OK", "OKish", "FAIL", "N/A") if name in counts) or "none")])
