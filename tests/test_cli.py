@@ -206,6 +206,42 @@ def test_cache(capsys, cache_dir):
     assert "MB removed" in said(capsys, "cache", "clear")[1] and "nothing in" in said(capsys, "cache", "list")[1]
 
 
+# --- search ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture()
+def pages(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "tokens.md").write_text("# Tokens\n\nA token opens a door.\n\n## Renewal\n\nSend a <token> back before midnight.\n")
+    (folder / "doors.md").write_text("# Doors\n\nThe north door sticks.\n")
+    (folder / "picture.bin").write_bytes(b"\xff\xfe\x00")
+    return folder
+
+
+def test_search_of_a_folder_cuts_what_is_new_and_shows_where_a_hit_stands(pages, capsys, tmp_path):
+    code, out, _ = said(capsys, "search", str(pages), "midnight", "--k", "1", "--store", str(tmp_path / "chunks"))
+    assert code == 0 and "2 chunks of 2 files (2 cut now), 1 files passed over: picture.bin" in out
+    assert "  tokens.md:0-" in out and "    # Tokens A token opens" in out, "the text without the header it was indexed with"
+    (pages / "windows.md").write_text("# Windows\n\nShut at midnight.\n")
+    out = said(capsys, "search", str(pages), "midnight", "--store", str(tmp_path / "chunks"), "--system", "rrf(bm25, bm25(stemmer=english))")[1]
+    assert "3 chunks of 3 files (1 cut now)" in out and out.count("midnight") == 2
+    assert "nothing found" in said(capsys, "search", str(pages), "zebra")[1]
+    assert "  Tokens > Renewal\n" in said(capsys, "search", str(pages), "midnight", "--tokens", "16", "--k", "3")[1], "passages with their heading path"
+
+
+@pytest.mark.parametrize(("arguments", "message"), [(("{}/tokens.md", "x"), "is not a folder"), (("{}", " "), "query is empty"), (("{}", "x", "--k", "0"), "at least one"), (("{}", "x", "--system", "bm52"), "did you mean bm25"), (("{}", "x", "--tokens", "3"), "at least 16")])
+def test_search_says_what_it_cannot_do(pages, capsys, arguments, message):
+    code, _, err = said(capsys, "search", *(a.format(pages) for a in arguments))
+    assert code == 2 and message in err and err.count("\n") == 1
+
+
+def test_search_of_a_folder_without_text(capsys, tmp_path):
+    (tmp_path / "empty").mkdir()
+    code, _, err = said(capsys, "search", str(tmp_path / "empty"), "x")
+    assert code == 2 and "no text that could be searched" in err
+
+
 # --- paper -----------------------------------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ COMMANDS = {  # name → (module, one line of help)
     "info": ("crumb_nb.cli.info", "counts and protocol of a collection; systems there are"),
     "audit": ("crumb_nb.cli.audit", "examine a published table or figure for contradictions"),
     "chunk": ("crumb_nb.cli.chunk", "cut documents into passages"),
+    "search": ("crumb_nb.cli.search", "search a folder of your own documents"),
     "fetch": ("crumb_nb.cli.fetch", "download a data set (needs the network)"),
     "import": ("crumb_nb.cli.import_", "make a run out of an external engine's results"),
     "export": ("crumb_nb.cli.export", "write a collection for an external engine, with blinded ids"),
