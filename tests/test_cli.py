@@ -55,7 +55,7 @@ def test_every_command_has_help_with_examples(name, capsys):
 
 
 def test_wrong_arguments_exit_with_2(capsys):
-    for arguments in (["nonsense"], ["paper", "--profile", "real"], ["run"], ["paper", "--jobs", "0"], ["cache", "burn"]):
+    for arguments in (["nonsense"], ["paper", "--profile", "real"], ["run"], ["paper", "--jobs", "0"], ["cache", "burn"], ["run", "bm25", "--on", "locomo", "--asked", "ten"]):
         with pytest.raises(SystemExit) as left:
             main(arguments)
         assert left.value.code == 2
@@ -95,6 +95,35 @@ def test_our_own_faults_keep_their_traceback(monkeypatch):
     monkeypatch.setattr("crumb_nb.cli.cache.main", lambda args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(["cache", "path"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "zscore(bm25, bm25(b=0.5), weights=nan:1)", "--on", "locomo", "--no-cache"], "one finite number per run is expected"),
+        (["run", "rrf(bm25, bm25(b=0.5), k=-1)", "--on", "locomo", "--no-cache"], "k=-1: a number of at least 0 is expected"),
+        (["run", "windows(bm25, how=foo)", "--on", "locomo", "--no-cache"], "how='foo': choose one of"),
+        (["audit", "--figure", "0.5", "--over", "0"], "n=0: a denominator is a positive whole number"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else value[1],
+)
+def test_an_argument_that_the_package_refuses_is_one_sentence(capsys, arguments, text):
+    code, _, err = said(capsys, *arguments)
+    assert code == 2 and err.startswith("crumb-nb: ") and text in err and err.count("\n") == 1
+
+
+def test_a_value_error_that_the_package_did_not_raise_keeps_its_traceback(monkeypatch):
+    "Of numpy, of int(), of a user's own function: nobody worded it for the reader, and the place is needed."
+    def users(args):
+        raise ValueError("from a user's own module")
+
+    def bytes_of(args):
+        b"\xff".decode("utf-8")
+
+    for broken in (users, bytes_of, lambda args: int("x"), lambda args: __import__("numpy").zeros(-1)):
+        monkeypatch.setattr("crumb_nb.cli.cache.main", broken)
+        with pytest.raises(ValueError):
+            main(["cache", "path"])
 
 
 def test_a_closed_pipe_is_no_error():
@@ -156,6 +185,15 @@ def test_run_prints_scores_and_writes_files(capsys, tmp_path):
     assert code == 0 and [line.split() for line in again.splitlines()[1:4]] == [line.split() for line in out.splitlines()[1:4]], "what was written scores the same"
 
 
+@pytest.mark.parametrize("depth", [("--asked", "0"), ("--asked", "-1"), ("--pool", "0"), ("--pool", "-2")], ids="=".join)
+def test_run_refuses_a_depth_below_one(capsys, depth):
+    "Not the protocol's depth instead, not a traceback."
+    with pytest.raises(SystemExit) as left:
+        main(["run", "rerank(bm25, oracle)", "--on", "locomo", "--measures", "RR", "--no-cache", *depth])
+    err = capsys.readouterr().err
+    assert left.value.code == 2 and err.splitlines()[-1] == f"crumb-nb run: error: argument {depth[0]}: {depth[1]}: a positive whole number is needed"
+
+
 def test_run_on_several_tasks_writes_a_file_each(capsys, tmp_path):
     code, out, _ = said(capsys, "run", "bm25", "--on", "crumb", "--set", "tasks=clinical_trial,legal_qa", "--out", "r.jsonl", "--measures", "RR", "--no-cache")
     assert code == 0 and sorted(p.name for p in tmp_path.glob("r.*")) == ["r.mini_clinical_trial.jsonl", "r.mini_legal_qa.jsonl"]
@@ -189,6 +227,18 @@ def test_evaluate_against_labels(capsys):
     assert code == 2 and "RR" in err
 
 
+def test_evaluate_writes_the_queries_of_all_collections(capsys):
+    "One run file with queries of two tasks: both are printed and both are written, in one file that says which is which."
+    from crumb_nb.datasets.profiles import open_collections
+
+    collections = open_collections("crumb", "mini", tasks=["clinical_trial", "code_retrieval"])
+    write_run(Run.from_dict({q: {d: -float(n) for n, d in enumerate(sorted(c.candidates(q))[:5])} for c in collections for q in list(c.queries.index)[:2]}), "both.jsonl")
+    code, out, _ = said(capsys, "evaluate", "both.jsonl", "--on", "crumb", "--set", "tasks=clinical_trial,code_retrieval", "--measures", "RR", "--per-query", "s.csv")
+    written = read_scores("s.csv")
+    assert code == 0 and out.count("judged queries") == 2
+    assert written.groupby("collection")["query_id"].agg(list).to_dict() == {c.name: c.protocol.judged(c) for c in collections}
+
+
 def test_info(capsys):
     code, out, _ = said(capsys, "info", "locomo", "--set", "unit=session")
     assert code == 0 and "documents" in out and "candidates" in out and "gold rule" in out
@@ -202,6 +252,8 @@ def test_cache(capsys, cache_dir):
     assert said(capsys, "cache", "path")[1].strip() == str(cache_dir)
     assert "nothing in" in said(capsys, "cache", "list")[1]
     said(capsys, "run", "bm25", "--on", "locomo", "--measures", "RR")
+    (cache_dir / "stores" / "mine").mkdir(parents=True)
+    assert "mine" in said(capsys, "cache", "list", "stores")[1] and "nothing in" in said(capsys, "cache", "list", "corpora")[1]
     assert "bm25" in said(capsys, "cache", "list", "runs")[1] and "nothing in" in said(capsys, "cache", "list", "embeddings")[1]
     assert "MB removed" in said(capsys, "cache", "clear")[1] and "nothing in" in said(capsys, "cache", "list")[1]
 
@@ -230,16 +282,24 @@ def test_search_of_a_folder_cuts_what_is_new_and_shows_where_a_hit_stands(pages,
     assert "  Tokens > Renewal\n" in said(capsys, "search", str(pages), "midnight", "--tokens", "16", "--k", "3")[1], "passages with their heading path"
 
 
-@pytest.mark.parametrize(("arguments", "message"), [(("{}/tokens.md", "x"), "is not a folder"), (("{}", " "), "query is empty"), (("{}", "x", "--k", "0"), "at least one"), (("{}", "x", "--system", "bm52"), "did you mean bm25"), (("{}", "x", "--tokens", "3"), "at least 16")])
+@pytest.mark.parametrize(("arguments", "message"), [(("{}/tokens.md", "x"), "is not a folder"), (("{}", " "), "query is empty"), (("{}", "x", "--k", "0"), "at least one"), (("{}", "x", "--system", "bm52"), "did you mean bm25"), (("{}", "x", "--tokens", "3"), "at least 16"), (("{}", "x", "--system", "rrf(bm25, oracle)"), "oracle is no way to search")])
 def test_search_says_what_it_cannot_do(pages, capsys, arguments, message):
     code, _, err = said(capsys, "search", *(a.format(pages) for a in arguments))
     assert code == 2 and message in err and err.count("\n") == 1
 
 
-def test_search_of_a_folder_without_text(capsys, tmp_path):
+def test_a_folder_without_text(capsys, tmp_path):
     (tmp_path / "empty").mkdir()
-    code, _, err = said(capsys, "search", str(tmp_path / "empty"), "x")
-    assert code == 2 and "no text that could be searched" in err
+    for command, message in ((("search", str(tmp_path / "empty"), "x"), "no text that could be searched"), (("chunk", str(tmp_path / "empty")), "no text that could be cut")):
+        code, _, err = said(capsys, *command)
+        assert code == 2 and message in err
+
+
+def test_a_hit_is_shown_from_the_word_it_was_found_by():
+    from crumb_nb.cli.search import excerpt
+
+    text = "word " * 60 + "the needle is here"
+    assert excerpt(text, "a needle", 40) == "…word word the needle is here" and excerpt(text, "nothing", 9) == "word word…" and excerpt("short", "x") == "short"
 
 
 # --- paper -----------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..records import Chunk, DataError, atomic_path
 EXAMPLES = """
 crumb-nb chunk README.md --show                 every chunk with its path
 crumb-nb chunk src/ --stats                     one row per handler
-crumb-nb chunk guide.md --tokens 512 --stats    contextualized passages instead
+crumb-nb chunk guide.md --tokens 512 --show     contextualized passages instead
 crumb-nb chunk guide.md --html guide.html       cuts, labels and paths as a page
 crumb-nb chunk docs/ --store chunks             keep the chunks; a second run cuts only what changed
 crumb-nb chunk docs/ --store chunks --diff      what that run would cut, without doing it
@@ -87,6 +87,8 @@ def main(args: argparse.Namespace) -> int:
                 out.write_text(view_chunks(text, name, args.handler, chunks).page(), encoding="utf-8")
         if not args.stats and not args.html:
             _print(chunks, args.show)
+    if not cut:
+        raise DataError(f"holds no text that could be cut ({len(passed_over):,} files passed over)", path=path)
     if args.stats:
         print(text_table(chunk_stats(cut)))
     if passed_over:
