@@ -9,7 +9,8 @@ __all__ = ['RUN_FORMATS', 'QRELS_FORMATS', 'SCORE_COLUMNS', 'read_run', 'write_r
 # %% ../nbs/01a_record_files.ipynb #514d1b37
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -68,16 +69,21 @@ def read_run(
 ) -> Run:
     "Read a run. Raises `DataError` naming file and line for a missing field, a score that is no number, a doubled document."
     kind = _format_of(path, format, RUN_FORMATS)
-    columns, asked = (_read_run_jsonl if kind == "jsonl" else _read_run_trec)(path)
+    columns, asked, lines = (_read_run_jsonl if kind == "jsonl" else _read_run_trec)(path)
     try:
         return Run.from_rows(*columns, query_ids_all=asked, name=Path(path).stem if name is None else name)
     except DataError as error:
-        raise DataError(str(error), path=path) from None
+        raise _placed(error, path, lines) from None
 
 
-def _read_run_jsonl(path) -> tuple[tuple[list, list, list], list]:
-    "Columns of a CRUMB run file: {'query': {'id'}, 'items': [{'id', 'score'}]}."
-    queries, docs, scores, asked = [], [], [], []
+def _placed(error: DataError, path, lines: Sequence[int]) -> DataError:
+    "An error about rows, with the file and the line that its row stood in."
+    return DataError(str(error), path=path, line=None if error.row is None else lines[error.row], row=error.row)
+
+
+def _read_run_jsonl(path) -> tuple[tuple[list, list, list], list, array]:
+    "Columns of a CRUMB run file ({'query': {'id'}, 'items': [{'id', 'score'}]}), the queries, and the line of each row."
+    queries, docs, scores, asked, lines = [], [], [], [], array("q")
     for line, row in read_jsonl(path):
         query_id = require(require(row, "query", dict, path, line), "id", str, path, line)
         asked.append(query_id)
@@ -87,17 +93,19 @@ def _read_run_jsonl(path) -> tuple[tuple[list, list, list], list]:
             docs.append(require(item, "id", str, path, line))
             scores.append(require(item, "score", (int, float), path, line))
             queries.append(query_id)
-    return (queries, docs, scores), asked
+            lines.append(line)
+    return (queries, docs, scores), asked, lines
 
 
-def _read_run_trec(path) -> tuple[tuple[list, list, list], list]:
-    "Columns of a TREC run file: query Q0 document rank score tag."
-    queries, docs, scores = [], [], []
+def _read_run_trec(path) -> tuple[tuple[list, list, list], list, array]:
+    "Columns of a TREC run file (query Q0 document rank score tag), no further queries, and the line of each row."
+    queries, docs, scores, lines = [], [], [], array("q")
     for line, (query_id, _, doc_id, _, score, _) in _read_columns(path, 6, "query Q0 document rank score tag"):
         queries.append(query_id)
         docs.append(doc_id)
         scores.append(_number(score, path, line, "score"))
-    return (queries, docs, scores), []
+        lines.append(line)
+    return (queries, docs, scores), [], lines
 
 # %% ../nbs/01a_record_files.ipynb #ae6c74ac
 def write_run(run: Run, path: "str | os.PathLike", format: str | None = None, ties: str = "doc_id") -> None:
@@ -132,15 +140,16 @@ def _refuse_white_space(ids: Iterable[str], path) -> None:
 def read_qrels(path: "str | os.PathLike", format: str | None = None) -> Qrels:
     "Read qrels: 'trec' (query 0 document label), 'beir' (tab-separated with a head line), 'jsonl' (query_id, doc_id, relevance)."
     kind = _format_of(path, format, QRELS_FORMATS)
-    queries, docs, labels = [], [], []
+    queries, docs, labels, lines = [], [], [], array("q")
     for line, query_id, doc_id, label in _QRELS_READERS[kind](path):
         queries.append(query_id)
         docs.append(doc_id)
         labels.append(label)
+        lines.append(line)
     try:
         return Qrels.from_rows(queries, docs, labels)
     except DataError as error:
-        raise DataError(str(error), path=path) from None
+        raise _placed(error, path, lines) from None
 
 
 def _qrels_trec(path):

@@ -310,3 +310,19 @@ def test_locomo_sessions_any_at_10(shared_data, stemmer, hits):
     run = BM25(variant="rank_bm25", stemmer=stemmer).index(collection.corpus).search(queries, 10, scope=collection.scope)
     relevant, found = collection.qrels.relevant(), run.to_dict()
     assert len(judged) == 1526 and sum(bool(set(relevant[q]) & set(found[q])) for q in judged) == hits
+
+
+def test_a_folder_that_is_no_index_is_not_replaced(tmp_path):
+    "Saving replaces what stands at the path: only an empty folder or an index may stand there."
+    corpus = corpus_frame(["a"], ["red fox"])
+    for name in ("thesis.txt", "settings.json"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text("years of work")
+        (tmp_path / name / "other.txt").write_text("more work")
+        for place in (tmp_path / name, tmp_path / name / name):
+            with pytest.raises(DataError, match="is not a BM25 index; name an empty or new folder"):
+                BM25().index(corpus, path=place)
+        assert (tmp_path / name / name).read_text() == "years of work"
+    (tmp_path / "empty").mkdir()
+    for settings in (BM25(), BM25(variant="bm25l"), BM25(stemmer="porter")):
+        assert len(settings.index(corpus, path=tmp_path / "empty")) == 1

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -296,6 +297,19 @@ def test_a_claim_of_a_living_process_is_left_alone(tmp_path):
     path = store.folder / "x.claim"
     path.write_text("")  # a claim whose number is not written yet
     assert not embeddings._claimed(path)
+    minute_ago = time.time() - 61
+    os.utime(path, (minute_ago, minute_ago))
+    assert embeddings._claimed(path), "killed between opening and writing: nobody takes a minute to write a number"
+    assert path.read_text() == str(os.getpid())
+
+
+def test_a_cache_folder_removed_under_a_living_cache_is_made_again(tmp_path):
+    cache, stub = EmbeddingCache(tmp_path / "cache"), Stub()
+    embed(["abc"], stub, cache)
+    shutil.rmtree(tmp_path / "cache")
+    assert embed(["abc", "zz"], stub, cache).encoded == 1
+    assert embed(["zz"], stub, EmbeddingCache(tmp_path / "cache")).cached == 1 and len(list(tmp_path.rglob("about.json"))) == 1
+    assert embeddings._claimed(tmp_path / "none" / "x.claim")
 
 
 def test_a_cache_survives_a_trip_to_another_process(tmp_path):
@@ -323,6 +337,25 @@ def test_on_disk(tmp_path):
     assert len(DenseIndex.load(tmp_path / "i")) == 1 and [p.name for p in tmp_path.iterdir()] == ["i"]
     with pytest.raises(DataError, match="not a complete dense index"):
         DenseIndex.load(tmp_path / "none")
+
+
+def test_a_folder_that_is_no_index_is_not_replaced(tmp_path):
+    "Saving replaces what stands at the path: only an empty folder or an index may stand there, and it is said before anything is encoded."
+    corpus, stub, thesis = corpus_frame(["a"], ["abc"]), Stub(), tmp_path / "work" / "thesis.txt"
+    thesis.parent.mkdir()
+    thesis.write_text("years of work")
+    for save in (lambda: Dense().index(corpus, path=thesis.parent, encoder=stub), lambda: DenseIndex.from_vectors(["a"], np.ones((1, 2)), path=thesis.parent)):
+        with pytest.raises(DataError, match="is not a dense index; name an empty or new folder"):
+            save()
+    with pytest.raises(DataError, match="is not a dense index"):
+        Dense().index(corpus, path=thesis, encoder=stub)
+    assert thesis.read_text() == "years of work" and [p.name for p in tmp_path.iterdir()] == ["work"]
+    (tmp_path / "empty").mkdir()
+    Dense().index(corpus, path=tmp_path / "empty", encoder=stub)
+    (tmp_path / "empty" / "notes.txt").write_text("mine")  # an index and something else
+    with pytest.raises(DataError, match="is not a dense index"):
+        Dense().index(corpus, path=tmp_path / "empty", encoder=stub)
+    assert len(DenseIndex.load(tmp_path / "empty")) == 1
 
 
 # ---- the bundled model
@@ -385,6 +418,21 @@ def test_a_folder_with_a_model(minilm, tmp_path):
     assert Dense(model=str(tmp_path / "mine"), max_length=16).encoder() is mine
     with pytest.raises(ValueError, match="dtype"):
         load_encoder(dtype="int3")
+
+
+def test_pooling_is_part_of_the_identity(minilm, tmp_path):
+    "The same weights with another pooling give other vectors, so the cache must keep them apart; the bundled model's identity stays what it was."
+    made = {}
+    for name in ("mean", "cls"):
+        folder = tmp_path / name / "mine"
+        minilm.model.save(str(folder))
+        config = folder / "1_Pooling" / "config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"pooling_mode": name}))
+        made[name] = load_encoder(str(folder))
+    assert made["mean"].encode(["red fox"]) != pytest.approx(made["cls"].encode(["red fox"]), abs=1e-3)
+    assert made["mean"].identity != made["cls"].identity and made["mean"].identity["weights_sha256"] == made["cls"].identity["weights_sha256"]
+    assert json.loads(json.dumps(made["cls"].identity)) == made["cls"].identity
+    assert set(minilm.identity) == {"model", "weights_sha256", "max_length", "dtype", "device", "versions"}
 
 
 def test_token_vectors(minilm):

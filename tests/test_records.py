@@ -301,3 +301,42 @@ def test_collection_fingerprint_names_content_not_order():
     assert base.fingerprint == tiny(corpus=base.corpus.iloc[::-1]).fingerprint
     different = [tiny(scope={"q": ("d2:0",)}), tiny(qrels=Qrels.from_dict({"q": {"d1": 0.5}})), tiny(queries=queries_frame(["q"], ["foxes"])), tiny(binary_qrels=base.qrels)]
     assert len({c.fingerprint for c in [base, *different]}) == 5
+
+
+def test_a_lone_surrogate_is_written_escaped_and_reads_back(tmp_path):
+    "JSON allows it, UTF-8 does not: only it is escaped, so files without it keep their bytes."
+    rows = [{"id": "\ud800", "text": "a\udfff\\é文", "k\udc80": 1}, {"id": "é😀", "text": "文\u2028"}]
+    write_jsonl(tmp_path / "x.jsonl", rows)
+    assert [row for _, row in read_jsonl(tmp_path / "x.jsonl")] == rows
+    lines = (tmp_path / "x.jsonl").read_bytes().split(b"\n")
+    assert lines[0] == b'{"id": "\\ud800", "text": "a\\udfff\\\\' + "é文".encode() + b'", "k\\udc80": 1}'
+    assert lines[1] == json.dumps(rows[1], ensure_ascii=False).encode()
+    (tmp_path / "y.jsonl").write_bytes(b'{"doc_id": "d", "text": "\\ud800"}\n')
+    corpus = read_corpus(tmp_path / "y.jsonl")
+    write_corpus(corpus, tmp_path / "z.jsonl")
+    assert read_corpus(tmp_path / "z.jsonl").equals(corpus)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("r.jsonl", '{"query": {"id": "p"}, "items": [{"id": "a", "score": 1}]}\n\n{"query": {"id": "q"}, "items": [{"id": "b", "score": 2}, {"id": "a", "score": 1}, {"id": "b", "score": 1}]}\n', 3),
+        ("r.jsonl", '{"query": {"id": "q"}, "items": [{"id": "b", "score": 1}]}\n{"query": {"id": "q"}, "items": [{"id": "b", "score": 1}]}\n', 2),  # the query's second line
+        ("r.trec", "q Q0 b 1 2.0 x\np Q0 b 1 1.0 x\n\nq Q0 b 2 1.0 x\n", 4),
+    ],
+)
+def test_a_doubled_document_is_named_with_its_line(tmp_path, name, content, line):
+    "The line is that of the second row: the first one was right until then."
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match="document 'b' is listed twice") as caught:
+        read_run(tmp_path / name)
+    assert caught.value.line == line and f"{name}:{line}: id 'q'" in str(caught.value)
+
+
+def test_other_bad_rows_are_named_with_their_line(tmp_path):
+    (tmp_path / "r.trec").write_text("q Q0 a 1 2.0 x\nq Q0 b 2 nan x\n")
+    with pytest.raises(DataError, match="r.trec:2: .*not a finite number"):
+        read_run(tmp_path / "r.trec")
+    (tmp_path / "g.qrels").write_text("q 0 a 1\nq 0 b 1\nq 0 a 0\n")
+    with pytest.raises(DataError, match="g.qrels:3: .*listed twice"):
+        read_qrels(tmp_path / "g.qrels")

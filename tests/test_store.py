@@ -223,6 +223,43 @@ def test_a_foreign_parquet_file_is_no_part(folder, tmp_path):
     same_as_cut(store, folder)
 
 
+def test_files_of_other_programs_are_left_alone(folder, tmp_path):
+    "Spark and pyarrow name their parts part-*.parquet too: only names of ours (16 hexadecimal digits) can be damaged parts of ours."
+    store = tmp_path / "store"
+    store.mkdir()
+    foreign = [store / name for name in ("part-00000-1b2c.snappy.parquet", "part-0.parquet", "part-0000000000000000.parquet.parquet", "part-AAAAAAAAAAAAAAAA.parquet")]
+    for path in foreign:
+        path.write_bytes(b"precious")
+    assert update_store(folder, store, SMALL).damaged == () == diff_store(folder, store).damaged
+    assert all(path.read_bytes() == b"precious" for path in foreign)
+    same_as_cut(store, folder)
+
+
+def test_a_manifest_that_names_files_elsewhere_is_not_believed(folder, tmp_path):
+    "What a manifest misses is removed: a name that is not a part's would reach any file."
+    store, precious = tmp_path / "store", tmp_path / "thesis.txt"
+    update_store(folder, store, SMALL)
+    precious.write_text("years of work")
+    manifest = json.loads((store / "manifest.json").read_text())
+    del manifest["seal"]
+    manifest["parts"]["../thesis.txt"] = {"sha256": "0", "documents": []}
+    (store / "manifest.json").write_text(json.dumps({**manifest, "seal": module.text_sha256(module.canonical_json(manifest))}))
+    update_store(folder, store)
+    assert precious.read_text() == "years of work"
+    same_as_cut(store, folder)
+
+
+def test_a_store_is_not_its_own_documents(folder):
+    "It would cut its own manifest, which then changes: never at rest. A folder below the documents is left out of them."
+    before = sorted(folder.rglob("*"))
+    for call in (update_store, diff_store):
+        with pytest.raises(DataError, match="a folder of its own"):
+            call(folder, folder / ".." / folder.name)
+    assert sorted(folder.rglob("*")) == before
+    update_store(folder, folder / "chunks", SMALL)
+    assert update_store(folder, folder / "chunks").to_cut == ()
+
+
 def test_nothing_outside_is_followed(folder, tmp_path):
     outside = tmp_path / "secret"
     outside.mkdir()

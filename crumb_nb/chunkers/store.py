@@ -9,6 +9,7 @@ __all__ = ['CUTTERS', 'FORMAT', 'scan_folder', 'CutSettings', 'Document', 'Part'
 # %% ../../nbs/27_store.ipynb #1c3d3d68
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -154,6 +155,7 @@ def _row(chunk: Chunk, number: int, settings: CutSettings) -> tuple:
 # %% ../../nbs/27_store.ipynb #5cb222fb
 _META = b"crumb_nb.store"
 FORMAT = 1  # of the store's files
+_PART = re.compile(r"part-[0-9a-f]{16}\.parquet")  # the names that `_write_part` gives; other programs have parts as well
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ def _find(folder: Path) -> _State:
     "Read what is there; damaged parts are named, not used. A part whose file the manifest vouches for is not read again."
     manifest = _manifest(folder)
     parts, damaged = {}, []
-    for path in sorted(folder.glob("part-*.parquet")):
+    for path in sorted(p for p in folder.glob("part-*.parquet") if _PART.fullmatch(p.name)):
         try:
             known = manifest.get("parts", {}).get(path.name)
             if known and known["sha256"] == file_sha256(path):
@@ -254,7 +256,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         seal = manifest.pop("seal")
-        return manifest if manifest["format"] == FORMAT and seal == text_sha256(canonical_json(manifest)) else {}
+        ours = all(_PART.fullmatch(name) for name in manifest["parts"])  # a damaged part is removed: never by a name that leads elsewhere
+        return manifest if ours and manifest["format"] == FORMAT and seal == text_sha256(canonical_json(manifest)) else {}
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return {}
 
@@ -284,12 +287,19 @@ def _settings(state: _State, settings: CutSettings | None) -> CutSettings:
     return next((part.settings for part in state.parts.values()), CutSettings())
 
 
+def _refuse_same(folder: "str | os.PathLike", store: "str | os.PathLike") -> None:
+    "A store in the documents' own folder would cut its own manifest, which every run writes anew."
+    if Path(folder).resolve() == Path(store).resolve():
+        raise DataError("is the folder of the documents; give the store a folder of its own (it may be one below)", path=store)
+
+
 def diff_store(
     folder: "str | os.PathLike",  # the documents
     store: "str | os.PathLike",  # may be absent
     settings: CutSettings | None = None,  # None = those of the store
 ) -> Diff:
     "What `update_store` would do; writes nothing."
+    _refuse_same(folder, store)
     state = _find(Path(store))
     return _compare(*scan_folder(folder, store), state, _settings(state, settings))
 
@@ -301,6 +311,7 @@ def update_store(
     part_documents: int = 256,  # documents per part: the most that an interruption loses
 ) -> Diff:
     "Bring a store up to date with a folder; returns what was done. Only new, changed and outdated files are cut."
+    _refuse_same(folder, store)
     target = Path(store)
     target.mkdir(parents=True, exist_ok=True)
     state = _find(target)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..records import DataError, Run, tie_ranks
+from ..records import DataError, Run, refuse_foreign_folder, tie_ranks
 from .search import best, check_asked, round32, run_of, scope_groups, texts_of
 
 # %% ../../nbs/40_bm25.ipynb #9c3e7a49
@@ -367,10 +367,17 @@ def _build(settings: BM25, doc_ids: np.ndarray, texts: Sequence[str]) -> BM25Ind
     return BM25Index(settings, doc_ids, vocabulary, tokens, offsets, _scorer(settings, tokens, offsets, len(vocabulary)))
 
 # %% ../../nbs/40_bm25.ipynb #bb706618
+_FILES = (
+    "settings.json", "doc_ids.json", "vocabulary.json", "tokens.npy", "offsets.npy",
+    "data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy", "nonoccurrence_array.index.npy", "vocab.index.json", "params.index.json",
+)  # fmt: skip
+
+
 def _build_saved(settings: BM25, corpus: pd.DataFrame, path: Path) -> BM25Index:
     "Reuse the index at `path` if it is of these settings and texts; else build, save and open it."
     if settings.variant == "rank_bm25":
         raise DataError("rank_bm25 has no index to save; use it in memory, or another variant", path=path)
+    refuse_foreign_folder(path, "a BM25 index", "settings.json", _FILES)  # what stands there is replaced
     ids, texts = texts_of(corpus)
     stamp = _stamp(settings, ids, texts)
     if not (path / "settings.json").exists() or json.loads((path / "settings.json").read_text(encoding="utf-8")) != stamp:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..records import DataError, Run, tie_ranks
+from ..records import DataError, Run, refuse_foreign_folder, tie_ranks
 from .embeddings import MINILM, EmbeddingCache, TextEncoder, embed, load_encoder, truncated, unit
 from .search import best, check_asked, round32, run_of, scope_groups, texts_of
 
@@ -181,6 +181,8 @@ class Dense:
         encoder: TextEncoder | None = None,  # your own; None: the one that `model` names
     ) -> "DenseIndex":
         "Encode a corpus; `info` of the index counts texts cut off, texts encoded and found in the cache, windows."
+        if path is not None:
+            _refuse_foreign(path)  # before anything is encoded
         doc_ids, texts = texts_of(corpus)
         encoder = self.encoder() if encoder is None else encoder
         pieces, starts = self._pieces(texts, encoder)
@@ -208,6 +210,14 @@ class Dense:
         return [p for part in parts for p in part], np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
 
 # %% ../../nbs/41b_dense.ipynb #8d50b737
+_FILES = ("about.json", "doc_ids.json", "starts.npy", "vectors.npy")
+
+
+def _refuse_foreign(path: "str | Path") -> None:
+    "Saving replaces what stands at the path, so nothing may stand there but an index."
+    refuse_foreign_folder(path, "a dense index", "about.json", _FILES)
+
+
 @dataclass(frozen=True, eq=False)
 class DenseIndex:
     "Vectors of a corpus, searchable; made by `Dense.index`, `DenseIndex.load` or `DenseIndex.from_vectors`."
@@ -296,8 +306,9 @@ class DenseIndex:
         return index if path is None else index.save(path)
 
     def save(self, path: "str | Path") -> "DenseIndex":
-        "Keep the index in a folder (made beside it and moved there when complete) and return it memory-mapped."
+        "Keep the index in a folder (made beside it and moved there when complete) and return it memory-mapped. Raises `DataError` if something else stands there."
         path = Path(path)
+        _refuse_foreign(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:

@@ -10,6 +10,7 @@ __all__ = ['MINILM', 'MINILM_SHA256', 'TextEncoder', 'truncated', 'SentenceEncod
 import hashlib
 import json
 import os
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -182,7 +183,15 @@ def _sentence_encoder(made, model: str, device: str, dtype: str, max_length: int
     weights = MINILM_SHA256 if model == MINILM else _state_sha256(made)
     names = ("sentence-transformers", "transformers", "torch")
     identity = {"model": model if model == MINILM else Path(model).name, "weights_sha256": weights, "max_length": length, "dtype": dtype}
+    if model != MINILM:  # the bundled model's weights are known, and with them what is around them
+        identity["modules"] = _modules(made)
     return SentenceEncoder(made, identity | {"device": device.split(":")[0], "versions": {n: version(n).split("+")[0] for n in names}}, limit)
+
+
+def _modules(made) -> list:
+    "Kind and settings of the steps that make a vector (transformer, pooling, normalisation …): the same weights pooled otherwise give other vectors."
+    found = [[type(module).__name__, module.get_config_dict() if hasattr(module, "get_config_dict") else {}] for module in made]
+    return json.loads(json.dumps(found, sort_keys=True, default=lambda value: type(value).__name__))
 
 
 def _state_sha256(module) -> str:
@@ -259,11 +268,11 @@ class EmbeddingCache:
         "The part of the cache that belongs to one encoder."
         text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:24]
+        folder = self.root / name
+        if not (folder / "about.json").exists():  # new, or removed since
+            with atomic_path(folder / "about.json") as part:
+                part.write_text(text + "\n", encoding="utf-8")
         if name not in self._stores:
-            folder = self.root / name
-            if not (folder / "about.json").exists():
-                with atomic_path(folder / "about.json") as part:
-                    part.write_text(text + "\n", encoding="utf-8")
             self._stores[name] = _Store(folder)
         return self._stores[name]
 
@@ -340,6 +349,7 @@ class _Store:
 
 def _claimed(path: Path) -> bool:
     "Write this process's number to a new file; one that a dead process left is taken over."
+    path.parent.mkdir(parents=True, exist_ok=True)  # the cache may have been removed since it was opened
     try:
         with open(path, "x", encoding="ascii") as file:
             file.write(str(os.getpid()))
@@ -347,13 +357,16 @@ def _claimed(path: Path) -> bool:
     except FileExistsError:
         pass
     try:
-        os.kill(int(path.read_text(encoding="ascii")), 0)
+        number = path.read_text(encoding="ascii")
+        if number or time.time() - path.stat().st_mtime < 60:  # empty: being written, which takes no minute
+            os.kill(int(number), 0)
+            return False
     except (ProcessLookupError, FileNotFoundError):
-        path.write_text(str(os.getpid()), encoding="ascii")
-        return True
+        pass
     except (ValueError, OSError):  # being written, or a process of somebody else
         return False
-    return False
+    path.write_text(str(os.getpid()), encoding="ascii")
+    return True
 
 
 def text_key(text: str) -> bytes:
