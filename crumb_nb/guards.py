@@ -111,15 +111,20 @@ def duplicate_labels(collection: Collection) -> list[Finding]:
     if not twins:
         return []
     parents, hit = collection.parents(), []
+    units: dict[str, list[str]] = {}  # gold id → what is labelled by it among the twins: itself, its passages
+    for doc_id in twins:
+        for name in {doc_id, parents[doc_id]}:
+            units.setdefault(name, []).append(doc_id)
+    place = {d: n for n, d in enumerate(twins)}
     for query_id, docs in collection.qrels.relevant().items():
         gold = set(docs)
-        reach = None if collection.scope is None else set(collection.scope.get(query_id, ()))
-        for doc_id in twins:
-            if doc_id in gold or parents[doc_id] in gold:
-                others = [t for t in twins[doc_id] if t not in gold and parents[t] not in gold and (reach is None or t in reach)]
-                if others and (reach is None or doc_id in reach):
-                    hit.append(f"{query_id}: {doc_id} is relevant, {others[0]} with the same text is not")
-                    break
+        mine = {d for name in gold for d in units.get(name, ())}
+        reach = set(collection.scope.get(query_id, ())) if mine and collection.scope is not None else None
+        for doc_id in sorted(mine if reach is None else mine & reach, key=place.__getitem__):
+            other = next((t for t in twins[doc_id] if t not in gold and parents[t] not in gold and (reach is None or t in reach)), None)
+            if other is not None:
+                hit.append(f"{query_id}: {doc_id} is relevant, {other} with the same text is not")
+                break
     return [Finding("equal texts", "warning", len(hit), len(collection.qrels.query_ids), "queries have a relevant document whose text also stands in one that is not relevant", hit[0])] if hit else []
 
 

@@ -54,6 +54,26 @@ def test_equal_texts_with_different_labels():
     assert not duplicate_labels(made({"p:0": ("same", "p"), "p:1": ("same", "p")}, {"q": {"p": 1.0}})), "two passages of one document"
 
 
+def test_equal_texts_are_looked_up_from_the_gold():
+    "A hundred thousand equal texts and as many queries: only a query's own units are looked at. The first in corpus order is the example, whatever the order of the labels."
+    class Counted(dict):
+        asked = 0
+
+        def __getitem__(self, key):
+            Counted.asked += 1
+            return dict.__getitem__(self, key)
+
+    docs = {f"d{n}": f"text {n // 2}" for n in range(400)}
+    collection = made(docs, {f"q{n}": {f"d{399 - n}": 1.0, f"d{n}": 1.0} for n in range(150)})
+    Collection_parents = Counted(collection.parents())
+    object.__setattr__(collection, "parents", lambda: Collection_parents)
+    (finding,) = duplicate_labels(collection)
+    assert finding.count == 150 and finding.example == "q0: d0 is relevant, d1 with the same text is not"
+    assert Counted.asked < 5 * 400, "not documents times queries"
+    passages = made({"z:0": ("same", "z"), "z:1": ("other", "z"), "a:0": ("same", "a")}, {"q": {"z": 1.0}})
+    assert duplicate_labels(passages)[0].example == "q: z:0 is relevant, a:0 with the same text is not"
+
+
 def test_shared_queries():
     one, two = made({"a": "x"}, {"q": {"a": 1.0}}, {"q": "Red  fox?"}), made({"a": "x"}, {"v": {"a": 1.0}}, {"v": "red fox?", "w": "owl"})
     assert shared_queries(one, two)[0].count == 1 and not shared_queries(one, two.with_(queries=queries_frame(["w"], ["owl"])))
