@@ -30,12 +30,13 @@ from .specs import Spec
 from .systems import build
 
 # %% ../nbs/51_experiment.ipynb #9859d884
-CACHE_KINDS = ("runs", "embeddings", "paper")
+CACHE_KINDS = ("runs", "embeddings", "paper", "corpora", "stores")  # all is made from something else; what was downloaded (data, hub) is none of them
+_BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)  # what reading a damaged file raises, EOFError for one without a byte
 
 
 @dataclass(frozen=True)
 class Cache:
-    "Runs by key; embeddings and the paper driver's records lie beside them in the same folder."
+    "Runs by key; embeddings, the paper driver's records, converted corpora and chunks lie beside them in the same folder."
 
     folder: Path = field(default_factory=cache_folder)
 
@@ -52,7 +53,7 @@ class Cache:
         path = self.path(key)
         try:
             return load_run(path)
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        except _BROKEN:
             run = make()
             save_run(run, path, about)
             return run
@@ -107,7 +108,7 @@ def _about(path: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as packed:
             return json.loads(packed["about"].tobytes())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except _BROKEN:
         return {}
 
 # %% ../nbs/51_experiment.ipynb #3ce5769c
@@ -144,10 +145,10 @@ def run_system(
     validation: Collection | None = None,  # queries on which gates decide
     tokens: Mapping[str, int] | None = None,  # doc_id → tokens, for Tokens@k
 ) -> Result:
-    "Search, aggregate, score. Raises `SpecError` for a spec that does not exist and `NotApplicable` for a run of other queries."
+    "Search, aggregate, score. Raises `SpecError` for a spec that does not exist, `NotApplicable` for a run of other queries, `DataError` for a depth below 1."
     system = build(spec)
     protocol = collection.protocol
-    request = Request(collection, asked or protocol.asked, pool or protocol.pool, seed, cache, validation)
+    request = Request(collection, protocol.asked if asked is None else asked, protocol.pool if pool is None else pool, seed, cache, validation)
     known = cache is not None and system.cached and cache.has(system.key(request))
     start = time.perf_counter()
     run = system.run(request)

@@ -38,6 +38,11 @@ class Request:
     cache: Any = None  # a crumb_nb.experiment.Cache, or None
     validation: Collection | None = None  # queries on which a gate decides
 
+    def __post_init__(self):
+        for name, depth in (("asked", self.asked), ("pool", self.pool)):
+            if depth is not None and depth < 1:
+                raise DataError(f"{name}={depth}: a depth is at least one item", field=name)
+
     def deeper(self, asked: int) -> "Request":
         "The same search to another depth."
         return dataclasses.replace(self, asked=asked)
@@ -59,11 +64,10 @@ class System:
     random = False  # True if the seed matters
     cached = True  # False if every search is made anew
     validates = False  # True if it reads the validation queries
+    trims = False  # True if the protocol must permit it
 
     def search(self, collection: Collection, asked: int, pool: int | None = None, seed: int = 0, cache: Any = None, validation: Collection | None = None) -> Run:
         "The best `asked` items per query; a run in the cache is read instead, its key is `key`."
-        if asked < 1:
-            raise DataError(f"asked={asked}: at least one item must be asked for", field="asked")
         return self.run(Request(collection, asked, pool, seed, cache, validation))
 
     def run(self, request: Request) -> Run:
@@ -80,8 +84,10 @@ class System:
         collection = request.collection
         parts = {
             "spec": self.spec.canonical, "data": collection.fingerprint, "instruction": collection.instruction, "ties": request.ties, "asked": request.asked, "pool": request.pool,
-            "seed": request.seed if self.any("random") else None, "validation": request.validation.fingerprint if request.validation and self.any("validates") else None,
-            "files": {path.name: file_sha256(path) for path in (*self.files(), *self.request_files(request))}, "source": code_hashes(self.all_modules()), "versions": package_versions(sorted(self.all_libraries())),
+            "seed": request.seed if self.any("random") else None, "validation": _decided_on(request.validation) if request.validation and self.any("validates") else None,
+            "autocut": collection.protocol.autocut if self.any("trims") else None,  # a run made where it is allowed must not be served where it is refused
+            "files": [(path.name, file_sha256(path)) for path in (*self.files(), *self.request_files(request))],  # a list: two files may have one name
+            "source": code_hashes(self.all_modules()), "versions": package_versions(sorted(self.all_libraries())),
         }
         return text_sha256(canonical_json(parts))
 
@@ -112,6 +118,12 @@ class System:
     def plan(self, request: Request) -> str:
         "One line: what this system will do and what it costs."
         return ""
+
+
+def _decided_on(validation: Collection) -> dict[str, Any]:
+    "What a gate's decision depends on: the validation queries, and the rules of their protocol."
+    rules = {name: getattr(validation.protocol, name) for name in ("primary", "aggregate", "mode", "ties", "missing", "no_relevant", "binary_measures", "autocut")}
+    return {"data": validation.fingerprint, "instruction": validation.instruction, "left_out": sorted(validation.protocol.left_out), **rules}
 
 
 def workload(collection: Collection) -> tuple[int, int]:

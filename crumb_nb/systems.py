@@ -32,10 +32,7 @@ class Retrieved(System):
     settings: Any = None  # a frozen dataclass with `index(corpus)`
 
     def files(self) -> list[Path]:
-        "The files of a model that is a folder on this machine."
-        model = getattr(self.settings, "model", None)
-        folder = Path(model).expanduser() if isinstance(model, str) else None
-        return sorted(p for p in folder.rglob("*") if p.is_file()) if folder and folder.is_dir() else []
+        return _model_files(self.settings)
 
     def _answer(self, request: Request) -> Run:
         index = self.settings.index(request.collection.corpus, **self._kept(request))
@@ -55,6 +52,13 @@ class Retrieved(System):
         queries, candidates = workload(request.collection)
         where = "" if request.collection.scope is None else f", each in its own haystack ({candidates / max(queries, 1):,.1f} documents on average)"
         return f"indexes {len(request.collection.corpus):,} documents ({request.collection.corpus['text'].str.len().sum():,} characters), searches {queries:,} queries{where}"
+
+
+def _model_files(settings: Any) -> list[Path]:
+    "The files of a model that is a folder on this machine: whoever trains it again has other answers."
+    model = getattr(settings, "model", None)
+    folder = Path(model).expanduser() if isinstance(model, str) else None
+    return sorted(p for p in folder.rglob("*") if p.is_file()) if folder and folder.is_dir() else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,9 @@ class Reranked(System):
 
     reranker: Any = None  # has rerank(run, queries, corpus, pool, ties)
     pool: int | None = None  # None = the request's pool, else as many as asked
+
+    def files(self) -> list[Path]:
+        return [*System.files(self), *_model_files(self.reranker)]
 
     def _pool(self, request: Request) -> int:
         return self.pool or request.pool or request.asked
@@ -186,6 +193,7 @@ class Trimmed(System):
     "Lists cut where their scores fall steeply (autocut); the protocol must say that it allows this."
 
     jumps: int = 1
+    trims = True
 
     def _answer(self, request: Request) -> Run:
         from crumb_nb.retrievers.autocut import autocut
@@ -424,11 +432,8 @@ _BUILDERS: dict[str, Callable[[Spec, Entry], System]] = {
 
 
 def spec_files(spec: "str | Spec") -> list[Path]:
-    "Files a spec depends on beside the package: run files and modules of the user's own."
-    spec = parse_spec(spec)
-    if spec.name == "run" and spec.args or _names_function(spec):
-        return [path for path in build(spec).files() if path.is_file()]
-    return [path for part in (*spec.args, *(v for _, v in spec.options)) for path in spec_files(part)]
+    "Files a spec depends on beside the package: run files, modules of the user's own, models in folders. Raises `SpecError` as `build` does."
+    return [path for path in build(spec).files() if path.is_file()]
 
 # %% ../nbs/50_systems.ipynb #a8886a17
 def explain(spec: "str | Spec", collection: Collection, asked: int, pool: int | None = None, cache: Any = None) -> str:

@@ -51,11 +51,18 @@ def test_cache_lists_clears_and_repairs(tmp_path):
     assert cache.list()["system"].tolist() == ["?"], "a broken file is listed, not fatal"
     cache.fetch("abcd", make, {})
     assert len(made) == 2
-    (tmp_path / "embeddings" / "model").mkdir(parents=True)
-    (tmp_path / "embeddings" / "model" / "x").write_bytes(b"12345")
-    assert set(cache.list()["kind"]) == {"runs", "embeddings"}
+    cache.path("abcd").write_bytes(b"")
+    assert cache.list()["system"].tolist() == ["?"], "a file without a byte, as a full disk leaves it"
+    cache.fetch("abcd", make, {})
+    assert len(made) == 3
+    for kind in ("embeddings", "corpora", "stores"):
+        (tmp_path / kind / "one").mkdir(parents=True)
+        (tmp_path / kind / "one" / "x").write_bytes(b"12345")
+    (tmp_path / "data").mkdir()
+    assert set(cache.list()["kind"]) == {"runs", "embeddings", "corpora", "stores"}
     assert cache.clear("embeddings") == 5 and cache.has("abcd")
-    assert cache.clear() > 0 and not len(cache.list())
+    assert cache.clear("stores") == 5 and cache.clear() > 5 and not len(cache.list())
+    assert [p.name for p in tmp_path.iterdir()] == ["data"], "what was fetched stays, all else is gone"
     with pytest.raises(DataError, match="choose from"):
         cache.clear("everything")
 
@@ -102,6 +109,15 @@ def test_depths_of_the_call_win_over_the_protocols():
     assert len(run_system("bm25", collection(), asked=1).run) == 2
     assert run_system("rerank(bm25, oracle)", collection(), pool=2).provenance["pool"] == 2
     assert run_system("bm25", collection(), measures=["AP"]).scores.measures == ["AP"]
+
+
+@pytest.mark.parametrize("depth", [{"asked": 0}, {"asked": -1}, {"pool": 0}, {"pool": -3}], ids=str)
+def test_a_depth_below_one_is_refused_and_is_not_the_protocols(depth):
+    "0 is not `None`: a table asked at depth 0 must not silently become one at the protocol's depth."
+    with pytest.raises(DataError, match="at least one"):
+        run_system("rerank(bm25, oracle)", collection(), **depth)
+    with pytest.raises(DataError, match="at least one"):
+        run_grid(["chance"], [collection()], **depth)
 
 
 def test_a_grid_has_a_row_for_every_cell_and_says_why_one_is_empty(tmp_path, monkeypatch):

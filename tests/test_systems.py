@@ -152,8 +152,9 @@ def test_every_example_of_the_registry_builds():
 
 def test_asked_is_a_positive_depth_and_cuts():
     assert len(build("bm25").search(collection(), 1)) == 2
-    with pytest.raises(DataError, match="at least one"):
-        build("bm25").search(collection(), 0)
+    for depths in ((0, None), (-1, None), (10, 0), (10, -1)):
+        with pytest.raises(DataError, match="at least one"):
+            build("rerank(bm25, oracle)").search(collection(), *depths)
 
 
 def test_chance_is_seeded_and_does_not_depend_on_the_other_queries():
@@ -360,6 +361,54 @@ def test_the_key_of_a_part_changes_the_whole(tmp_path, monkeypatch):
     before = key("rrf(bm25, run(mine.jsonl))")
     write_run(Run.from_dict({"q1": {"d1": 2.0}}), "mine.jsonl")
     assert key("rrf(bm25, run(mine.jsonl))") != before
+
+
+def test_of_two_files_with_one_name_each_decides_the_key(tmp_path, monkeypatch):
+    "a/run.jsonl and b/run.jsonl, and the __init__.py of a package and of one inside it: whichever changes, the old run must not be served."
+    monkeypatch.setenv("CRUMB_NB_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("a/run.jsonl", "b/run.jsonl", "twice_named/__init__.py", "twice_named/sub/__init__.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    for spec, names in (("rrf(run(a/run.jsonl), run(b/run.jsonl))", ("a/run.jsonl", "b/run.jsonl")), ("twice_named:search", ("twice_named/__init__.py", "twice_named/sub/__init__.py"))):
+        for name in names:
+            before = key(spec)
+            (tmp_path / name).write_text("# changed\n")
+            assert key(spec) != before, name
+
+
+@pytest.mark.parametrize("spec", ["dense(model={})", "rerank(bm25, cross_encoder(model={}))", "rrf(bm25, rerank(bm25, maxsim(model={})))"])
+def test_the_weights_of_a_local_model_are_files_of_the_system(tmp_path, spec):
+    "A model trained again in the same folder: no cached run, and a paper table that used it is not unchanged."
+    (tmp_path / "model.safetensors").write_bytes(b"before")
+    spec = spec.format(tmp_path)
+    assert spec_files(spec) == [tmp_path / "model.safetensors"]
+    before = key(spec)
+    (tmp_path / "model.safetensors").write_bytes(b"after!")
+    assert key(spec) != before
+
+
+@pytest.mark.parametrize("spec", ["autocut(bm25)", "rrf(autocut(bm25), bm25)", "windows(autocut(bm25))"])
+def test_a_cached_run_does_not_get_past_the_refusal_of_autocut(tmp_path, spec):
+    "Allowed and cached under one protocol; the same collection under a protocol that fixes k must still refuse, alone and as a part."
+    cache, allowed = Cache(tmp_path), collection(protocol=collection().protocol.with_(autocut=True))
+    made = build(spec).search(allowed, 10, cache=cache)
+    with pytest.raises(DataError, match="autocut"):
+        build(spec).search(collection(), 10, cache=cache)
+    assert build(spec).search(allowed, 10, cache=cache) == made
+    assert key("bm25", changed=allowed) == key("bm25"), "without autocut the permission decides nothing"
+
+
+@pytest.mark.parametrize("change", [{"primary": "nDCG@10"}, {"aggregate": "max"}, {"mode": "trec_eval"}, {"left_out": {"q1": "by hand"}}, {"ties": "hash"}, {"no_relevant": "drop"}, {"binary_measures": ("RR",)}, {"autocut": True}], ids=lambda c: next(iter(c)))
+def test_the_key_of_a_gate_covers_the_protocol_of_the_validation_queries(change):
+    "The gate scores by it: another primary measure or another aggregation may decide otherwise, on the same texts and labels."
+    other = collection(protocol=collection().protocol.with_(**change))
+    assert key("gate(bm25, oracle)", validation=collection()) != key("gate(bm25, oracle)", validation=other)
+    assert key("bm25", validation=collection()) == key("bm25", validation=other), "bm25 reads no validation queries"
+
+
+def test_the_key_of_a_gate_covers_the_instruction_of_the_validation_queries():
+    assert key("gate(bm25, oracle)", validation=collection()) != key("gate(bm25, oracle)", validation=collection(instruction="find it"))
 
 
 def test_cache_on_or_off_gives_the_same_run(tmp_path):

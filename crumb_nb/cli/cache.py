@@ -13,16 +13,18 @@ from .common import add_command, text_table
 # %% ../../nbs/75_cli_cache.ipynb #f728ef9b
 EXAMPLES = """
 crumb-nb cache list
-crumb-nb cache clear runs           only cached runs; also: embeddings, paper
-crumb-nb cache clear                everything
+crumb-nb cache clear runs           only cached runs; also: embeddings, paper, corpora, stores
+crumb-nb cache clear                all of these; what was downloaded stays (data/ of `crumb-nb fetch`, hub/)
 """
 
 
 def register(subparsers) -> None:
     "Add the command."
+    from crumb_nb.experiment import CACHE_KINDS
+
     parser = add_command(subparsers, "cache", "list or clear the cache", EXAMPLES)
     parser.add_argument("action", choices=("list", "clear", "path"), help="list: what is there; clear: remove it; path: where it is")
-    parser.add_argument("kind", nargs="?", choices=("runs", "embeddings", "paper"), help="runs, embeddings, or the paper driver's records (default: all)")
+    parser.add_argument("kind", nargs="?", choices=CACHE_KINDS, help="runs, embeddings, paper (the driver's records), corpora (files converted for reading), stores (chunks of `crumb-nb search`); default: all")
 
 
 def main(args: argparse.Namespace) -> int:
