@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from .common import add_command, add_data, data_of, text_table
+from .common import add_command, add_data, data_of, positive, text_table
 
 # %% ../../nbs/71_cli_paper.ipynb #055d8594
 EXAMPLES = """
@@ -31,8 +31,8 @@ def register(subparsers) -> None:
     add_data(parser)
     parser.add_argument("--out", default="figures", metavar="DIR", help="files go to DIR/<profile>/ (default: figures)")
     parser.add_argument("--systems", default="", metavar="SPECS", help="further systems for every ranking table, separated by blanks")
-    parser.add_argument("--jobs", type=_positive, metavar="N", help="notebooks at a time (default: number of cores)")
-    parser.add_argument("--timeout", type=_positive, metavar="S", help="seconds for one cell (default: the manifest's)")
+    parser.add_argument("--jobs", type=positive, metavar="N", help="notebooks at a time (default: number of cores)")
+    parser.add_argument("--timeout", type=positive, metavar="S", help="seconds for one cell (default: the manifest's)")
     parser.add_argument("--keep-going", action="store_true", help="after a failure make the others still")
     parser.add_argument("--force", action="store_true", help="make also what is unchanged")
     parser.add_argument("--check", action="store_true", help="print the verdict on every expected and published figure; exit 1 if one is FAIL")
@@ -40,14 +40,6 @@ def register(subparsers) -> None:
     parser.add_argument("--list", action="store_true", help="list the artifacts and make none")
     parser.add_argument("--no-report", action="store_true", help="do not write report.html and the pages of the notebooks")
     parser.add_argument("--papers", metavar="DIR", help="folder of the paper notebooks (default: nbs/papers of the checkout)")
-
-
-def _positive(text: str) -> int:
-    "A positive whole number, for argparse."
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: a positive whole number is needed")
-    return number
 
 # %% ../../nbs/71_cli_paper.ipynb #3e10ddc9
 def main(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ __all__ = ['EXAMPLES', 'register', 'main', 'report']
 import argparse
 from pathlib import Path
 
-from .common import add_collection, add_command, collections_of, text_table, validation_of
+from .common import add_collection, add_command, collections_of, positive, text_table, validation_of
 
 # %% ../../nbs/72_cli_run.ipynb #a7bc17ad
 EXAMPLES = """
@@ -26,8 +26,8 @@ def register(subparsers) -> None:
     parser = add_command(subparsers, "run", "run a system on a collection", EXAMPLES)
     parser.add_argument("system", metavar="SPEC", help="a system, e.g. bm25 or rrf(bm25, dense); `crumb-nb info systems` lists them")
     add_collection(parser)
-    parser.add_argument("--asked", type=int, metavar="N", help="items returned per query (default: the protocol's)")
-    parser.add_argument("--pool", type=int, metavar="N", help="items given to a reranker (default: as many as asked)")
+    parser.add_argument("--asked", type=positive, metavar="N", help="items returned per query (default: the protocol's)")
+    parser.add_argument("--pool", type=positive, metavar="N", help="items given to a reranker (default: as many as asked)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of every random step (default: 0)")
     parser.add_argument("--measures", metavar="LIST", help="separated by commas, e.g. nDCG@10,R@100 (default: the protocol's)")
     parser.add_argument("--out", metavar="FILE", help="write the ranking: .jsonl (CRUMB) or .trec; of several collections each its own file")
