@@ -1,5 +1,6 @@
 """Reranking: raw logits decide, depths stay apart, and what each granularity scores."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -190,6 +191,69 @@ def test_token_vectors_are_held_and_let_go(monkeypatch):
     second = _TokenVectors(first.encoder, shared)
     second(["b", "long text"])
     assert len(first.encoder.asked) == 4 and (second.cut, second.made) == (1, 2), "both were held"
+
+
+def test_bytes_of_held_texts_are_counted_once(monkeypatch):
+    from crumb_nb.retrievers import rerank
+
+    monkeypatch.setattr(rerank, "HELD_BYTES", 2 * 16)
+    held, vectors = rerank._Held(), np.ones((1, 2))  # 16 bytes
+    assert held.add({"a": vectors}) == 16 and held.add({"a": vectors}) == 0  # two threads may encode the same text
+    held.add({"b": vectors})
+    assert held.get("a") is not None and held.get("b") is not None, "both fit"
+    held.add({"c": vectors})
+    assert held.get("a") is None, "let go, and no error for whoever asks"
+
+
+def test_texts_of_an_earlier_system_make_room(monkeypatch):
+    "Encoding ahead stops at what this reranking itself needs held; what others left is let go first, what it needs of it stays."
+    from crumb_nb.retrievers import rerank
+
+    monkeypatch.setattr(rerank, "HELD_BYTES", 10 * 16)
+
+    class Model:
+        limit = None
+
+        def token_vectors(self, texts):
+            return [np.ones((1, 2))] * len(texts)
+
+    held = rerank._Held()
+    held.add({f"old {n}": np.ones((1, 2)) for n in range(10)})
+    _TokenVectors(Model(), held).ahead(["old 0", *"abcdefghijkl"], block=1)
+    assert [t for t in ("old 0", *"abcdefghijkl") if held.get(t) is not None] == ["old 0", *"abcdefgh"], "8 of 10 places, and the one after which they were full"
+    assert held.get("old 1") is None and held.get("old 9") is not None
+
+
+def test_reranking_in_threads_is_reranking_in_turn(monkeypatch):
+    "Texts are let go by one thread while another asks for them."
+    from concurrent.futures import ThreadPoolExecutor
+
+    from crumb_nb.retrievers import rerank
+
+    monkeypatch.setattr(rerank, "HELD_BYTES", 3 * 16)
+
+    class Model:
+        limit = None
+
+        def token_vectors(self, texts):
+            return [np.full((1, 2), float(len(t))) for t in texts]
+
+    held, texts = rerank._Held(), ["x" * n for n in range(1, 9)]
+
+    def work(seed):
+        vectors, rng = _TokenVectors(Model(), held), np.random.default_rng(seed)
+        for _ in range(300):
+            wanted = [texts[n] for n in rng.integers(0, 8, 4)]
+            assert [v[0, 0] for v in vectors(wanted)] == [float(len(t)) for t in wanted]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns within a call
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+    assert held._bytes == sum(v.nbytes for v in held._vectors.values()) <= 3 * 16
 
 
 # ---- cross-encoders

@@ -7,6 +7,7 @@ __all__ = ['Scorer', 'GRANULARITIES', 'HELD_BYTES', 'Refused', 'rerank_with', 'I
            'combine_chunks', 'MaxSim', 'maxsim', 'CrossEncoder']
 
 # %% ../../nbs/43_rerank.ipynb #ac95d5fe
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -210,30 +211,31 @@ HELD_BYTES = 1 << 30  # of token vectors that a process keeps: about 2,700 full-
 
 
 class _Held:
-    "Token vectors by text, those used last kept: queries and systems that follow each other rerank the same documents."
+    "Token vectors by text, those used last kept: queries and systems that follow each other rerank the same documents. Threads may share it."
 
     def __init__(self):
         self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
         self._bytes = 0
+        self._lock = threading.Lock()
 
-    def __contains__(self, text: str) -> bool:
-        return text in self._vectors
+    def get(self, text: str) -> np.ndarray | None:
+        "The vectors of a text, None if they are not held (any more)."
+        with self._lock:
+            found = self._vectors.get(text)
+            if found is not None:
+                self._vectors.move_to_end(text)
+            return found
 
-    def __getitem__(self, text: str) -> np.ndarray:
-        self._vectors.move_to_end(text)
-        return self._vectors[text]
-
-    @property
-    def full(self) -> bool:
-        "True if there is no room for much more."
-        return self._bytes > 0.8 * HELD_BYTES
-
-    def add(self, fresh: Mapping[str, np.ndarray]) -> None:
-        "Keep these too, and let go of what was used longest ago."
-        self._vectors.update(fresh)
-        self._bytes += sum(v.nbytes for v in fresh.values())
-        while self._bytes > HELD_BYTES:
-            self._bytes -= self._vectors.popitem(last=False)[1].nbytes
+    def add(self, fresh: Mapping[str, np.ndarray]) -> int:
+        "Keep these too, and let go of what was used longest ago; returns the bytes that are new."
+        with self._lock:
+            new = {t: v for t, v in fresh.items() if t not in self._vectors}  # another thread may have been faster
+            added = sum(v.nbytes for v in new.values())
+            self._vectors.update(new)
+            self._bytes += added
+            while self._bytes > HELD_BYTES:
+                self._bytes -= self._vectors.popitem(last=False)[1].nbytes
+            return added
 
 
 @lru_cache(maxsize=1)
@@ -251,12 +253,15 @@ class _TokenVectors:
         self.cut = 0
 
     def ahead(self, texts: Sequence[str], block: int = 256) -> None:
-        "Encode what will be asked for in full batches, as far as there is room to hold it."
-        missing = [t for t in texts if t not in self._held]
+        "Encode what will be asked for in full batches, as far as there is room to hold it; what is held for others makes room."
+        found = {t: self._held.get(t) for t in texts}  # asked for, so what is needed again is let go last
+        missing = [t for t, v in found.items() if v is None]
+        own = sum(v.nbytes for v in found.values() if v is not None)
+        del found
         for part in _progress([missing[a : a + block] for a in range(0, len(missing), block)], "token vectors", "block"):
-            if self._held.full:
+            if own > 0.8 * HELD_BYTES:
                 break
-            self._held.add(dict(zip(part, self.encoder.token_vectors(part))))
+            own += self._held.add(dict(zip(part, self.encoder.token_vectors(part))))
 
     @property
     def made(self) -> int:
@@ -268,11 +273,12 @@ class _TokenVectors:
         self._seen.update(new)
         if self.encoder.limit is not None:
             self.cut += sum(n > self.encoder.limit for n in self.encoder.token_counts(new))
-        missing = [t for t in dict.fromkeys(texts) if t not in self._held]
+        found = {t: self._held.get(t) for t in texts}
+        missing = [t for t, v in found.items() if v is None]
         fresh = dict(zip(missing, self.encoder.token_vectors(missing)))
-        found = [fresh[t] if t in fresh else self._held[t] for t in texts]
         self._held.add(fresh)
-        return found
+        found |= fresh
+        return [found[t] for t in texts]
 
 # %% ../../nbs/43_rerank.ipynb #70f0e71e
 @dataclass(frozen=True)
