@@ -154,6 +154,100 @@ def test_wrong_hash_leaves_nothing(server, tmp_path):
     assert (tmp_path / "f.bin").read_bytes() == b"other", "what a person placed there is not removed"
 
 
+class Versions(http.server.BaseHTTPRequestHandler):
+    "Serves the current `body` with the headers in `marks`; minds If-Range unless told not to, and redirects /hub as the hub does."
+    body, marks, minds, cut, asked = b"", {}, True, 0, []
+
+    def do_GET(self):
+        if self.path == "/hub":
+            self.send_response(302)
+            self.send_header("Location", "/file")
+            self.send_header("X-Repo-Commit", "c0ffee")
+            self.end_headers()
+            return
+        wanted, condition = self.headers.get("Range"), self.headers.get("If-Range")
+        Versions.asked.append((wanted, condition))
+        start = int(wanted[6:-1]) if wanted and (not self.minds or condition in (None, *self.marks.values())) else 0
+        if start and start >= len(self.body):
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(self.body)}")
+            self.end_headers()
+            return
+        self.send_response(206 if start else 200)
+        for name, value in self.marks.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(self.body) - start))
+        self.end_headers()
+        self.wfile.write(self.body[start : self.cut or None])
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture()
+def versions(monkeypatch):
+    for name, value in {"body": b"", "marks": {}, "minds": True, "cut": 0, "asked": []}.items():
+        monkeypatch.setattr(Versions, name, value)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Versions) as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{made.server_address[1]}/file"
+        made.shutdown()
+
+
+OLD, NEW = b"a" * 1000, b"b" * 1000
+TAGS = {"ETag": '"one"'}, {"ETag": '"two"'}
+DATES = {"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}, {"Last-Modified": "Tue, 02 Jan 2024 00:00:00 GMT"}
+WEAK = {"ETag": 'W/"x"'}, {"ETag": 'W/"x"'}  # a weak ETag says nothing about bytes
+
+
+def begin(url, folder, body, marks, cut=400):
+    "A download that breaks off."
+    Versions.body, Versions.marks, Versions.cut = body, marks, cut
+    with pytest.raises(DataError, match="bytes arrived"):
+        fetch_file(RemoteFile(url, "f"), folder)
+    assert (folder / "f.part").stat().st_size == cut
+    Versions.cut, Versions.asked = 0, []
+
+
+@pytest.mark.parametrize("minds", [True, False])
+@pytest.mark.parametrize("marks", [TAGS, DATES, WEAK, ({}, {})], ids=["etag", "date", "weak", "nothing"])
+def test_a_file_that_changed_meanwhile_is_fetched_whole(versions, tmp_path, marks, minds):
+    "Continuing would give 400 bytes of one version and 600 of another, of the right size and without a hash to tell."
+    begin(versions, tmp_path, OLD, marks[0])
+    Versions.body, Versions.marks, Versions.minds = NEW, marks[1], minds
+    assert fetch_file(RemoteFile(versions, "f"), tmp_path).read_bytes() == NEW
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize("marks", [TAGS[0], DATES[0]], ids=["etag", "date"])
+def test_an_unchanged_file_is_continued(versions, tmp_path, marks):
+    begin(versions, tmp_path, OLD, marks)
+    assert fetch_file(RemoteFile(versions, "f"), tmp_path).read_bytes() == OLD
+    assert Versions.asked == [("bytes=400-", *marks.values())] and [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_nothing_missing_is_told_from_a_file_that_became_shorter(versions, tmp_path):
+    "Both are answered 416; the total in Content-Range tells them apart."
+    begin(versions, tmp_path, OLD, TAGS[0])
+    Versions.minds, Versions.body = False, NEW[:300]
+    assert fetch_file(RemoteFile(versions, "f"), tmp_path).read_bytes() == NEW[:300]
+    assert [wanted for wanted, _ in Versions.asked] == ["bytes=400-", None]
+    begin(versions, tmp_path / "whole", OLD, TAGS[0])
+    Versions.body = OLD[:400]
+    assert fetch_file(RemoteFile(versions, "f"), tmp_path / "whole").read_bytes() == OLD[:400] and len(Versions.asked) == 1
+
+
+@pytest.mark.parametrize(("path", "marks", "name"), [("hub", TAGS[0], "commit c0ffee"), ("file", TAGS[0], 'etag "one"'), ("file", DATES[0], "of Mon, 01 Jan 2024 00:00:00 GMT"), ("file", {}, "")])
+def test_the_version_is_said_and_recorded(versions, tmp_path, monkeypatch, path, marks, name):
+    "A revision called `main` says nothing; the hub names the commit with its redirection."
+    Versions.body, Versions.marks, said = OLD, marks, []
+    monkeypatch.setitem(DATA_SETS, "toy", DataSet("toy", (RemoteFile(versions.replace("file", path), "f"),), "CC0", "a server"))
+    for _ in range(2):  # the second run finds the file and knows from the record
+        fetch("toy", tmp_path, say=said.append)
+        assert said[-1].endswith(f"…  {name}" if name else "…")
+    assert json.loads((tmp_path / "fetched.json").read_text())["f"].get("version", "") == name and len(Versions.asked) == 1
+
+
 def test_missing_file_and_no_network(server, tmp_path):
     with pytest.raises(DataError, match="404.*place it as f.bin"):
         fetch_file(RemoteFile(f"{server}/missing", "f.bin"), tmp_path)

@@ -11,8 +11,8 @@ import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tqdm import tqdm
@@ -90,41 +90,103 @@ def fetch_file(
     target = Path(folder) / remote.target
     if target.exists():
         return _verified(target, remote)
+    return _fetched(remote, target, timeout, block)[0]
+
+
+def _fetched(remote: RemoteFile, target: Path, timeout: float = 60.0, block: int = 2**20) -> tuple[Path, str]:
+    "Download a file that is not there; returns its path and what the server calls this version ('' = it does not say)."
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
     expected = _download(remote, part, timeout, block)
     if expected and part.stat().st_size != expected:
         raise DataError(f"{part.stat().st_size:,} of {expected:,} bytes arrived; run the command again to continue", path=part)
+    version = _Version.read(part)
+    _Version.beside(part).unlink(missing_ok=True)
     try:
         _check(part, remote)
     except DataError:
         part.unlink()
         raise
     os.replace(part, target)
-    return target
+    return target, version.name
+
+
+@dataclass(frozen=True)
+class _Version:
+    "Which version of a file a part is the beginning of; kept in a small file beside it."
+
+    mark: str = ""  # ETag or date that a server compares; '' = none
+    name: str = ""  # for people: the commit, else the ETag, else the date
+
+    @classmethod
+    def of(cls, headers: Mapping[str, str], commit: str) -> "_Version":
+        "As an answer tells it. A weak ETag stands for versions that may differ in bytes, so it is no mark."
+        tag, date = headers.get("ETag") or "", headers.get("Last-Modified") or ""
+        commit = headers.get("X-Repo-Commit") or commit
+        return cls(date if tag.startswith("W/") else tag or date, f"commit {commit}" if commit else f"etag {tag}" if tag else f"of {date}" if date else "")
+
+    @staticmethod
+    def beside(part: Path) -> Path:
+        "Where it is kept."
+        return part.with_name(part.name + "-version")
+
+    @classmethod
+    def read(cls, part: Path) -> "_Version":
+        "What is kept beside a part."
+        try:
+            return cls(**json.loads(cls.beside(part).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return cls()
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    "Notes the commit, which the hub tells with its redirection and the server that has the bytes does not."
+
+    commit = ""
+
+    def redirect_request(self, request, answer, code, message, headers, url):
+        self.commit = headers.get("X-Repo-Commit") or self.commit
+        return super().redirect_request(request, answer, code, message, headers, url)
 
 
 def _download(remote: RemoteFile, part: Path, timeout: float, block: int) -> int:
     "Append to the part file what is missing; returns the size the whole file should have (0 = unknown)."
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(remote.url, headers={"User-Agent": "crumb-nb", **({"Range": f"bytes={have}-"} if have else {})})
+    have, before, redirects = part.stat().st_size if part.exists() else 0, _Version.read(part), _Redirects()
+    if not (before.mark or remote.sha256):
+        have = 0  # nothing would tell a mixture of two versions
+    wanted = {"Range": f"bytes={have}-", **({"If-Range": before.mark} if before.mark else {})} if have else {}
+    request = urllib.request.Request(remote.url, headers={"User-Agent": "crumb-nb", **wanted})
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            resumed = answer.status == 206
+        with urllib.request.build_opener(redirects).open(request, timeout=timeout) as answer:
+            resumed, version = answer.status == 206, _Version.of(answer.headers, redirects.commit)
+            if resumed and before.mark and version.mark not in ("", before.mark):  # the server did not mind If-Range
+                return _anew(remote, part, timeout, block)
             have = have if resumed else 0
             expected = have + int(answer.headers["Content-Length"]) if answer.headers["Content-Length"] else remote.size
+            if not resumed:
+                part.unlink(missing_ok=True)  # first, so that the mark never stands beside another version's bytes
+            if not (resumed and before.mark):
+                _Version.beside(part).write_text(json.dumps(asdict(version)), encoding="utf-8")
             with open(part, "ab" if resumed else "wb") as file, tqdm(total=expected or None, initial=have, unit="B", unit_scale=True, desc=remote.target, disable=None) as bar:
                 while data := answer.read(block):
                     file.write(data)
                     bar.update(len(data))
             return expected
     except urllib.error.HTTPError as error:
-        if error.code == 416 and have:  # nothing is missing any more
-            return have
+        if error.code == 416 and have:  # nothing is missing any more, or the file has become shorter
+            total = (error.headers.get("Content-Range") or "").removeprefix("bytes */")
+            return have if total == str(have) or (not total and remote.sha256) else _anew(remote, part, timeout, block)
         raise DataError(f"the server answered {error.code} {error.reason}; get the file by hand from {remote.url} and place it as {remote.target}", path=remote.target) from None
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise DataError(f"no connection ({reason}); get the file from {remote.url} on a machine with network and place it as {remote.target} in the data folder", path=remote.target) from None
+
+
+def _anew(remote: RemoteFile, part: Path, timeout: float, block: int) -> int:
+    "Throw the part away and download from the beginning."
+    part.unlink()
+    _Version.beside(part).unlink(missing_ok=True)
+    return _download(remote, part, timeout, block)
 
 
 def _check(path: Path, remote: RemoteFile) -> str:
@@ -157,12 +219,19 @@ def fetch(
     known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
     paths = []
     for remote in data.files:
-        path = fetch_file(remote, folder)
+        path, version = Path(folder) / remote.target, ""
+        if path.exists():
+            _check(path, remote)
+        else:
+            path, version = _fetched(remote, path)
         sha = file_sha256(path)
         if known.setdefault(remote.target, {"sha256": sha, "url": remote.url, "bytes": path.stat().st_size})["sha256"] != sha:
             raise DataError(f"sha256 {sha} differs from the one recorded in {record.name} at the first download ({known[remote.target]['sha256']})", path=path)
+        if version:
+            known[remote.target]["version"] = version
+        version = known[remote.target].get("version", "")
         with atomic_path(record) as part:
             part.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        say(f"  {remote.target}  {path.stat().st_size:,} bytes  sha256 {sha[:16]}…")
+        say(f"  {remote.target}  {path.stat().st_size:,} bytes  sha256 {sha[:16]}…{f'  {version}' if version else ''}")
         paths.append(path)
     return paths
