@@ -18,7 +18,7 @@ import pandas as pd
 
 from .experiment import Result, cache_folder
 from .provenance import canonical_json, text_sha256
-from .records import Collection, atomic_path
+from .records import Collection, atomic_path, escape_surrogates
 from .protocols import protocol_card
 
 # %% ../nbs/59_drill.ipynb #a6de10b0
@@ -130,7 +130,7 @@ def keep_boards(
     for collection in {id(c): c for c in collections}.values():
         mine = {canonical_json(dict(r.provenance)): r for r in ranked if _belongs(r, collection)}
         if mine:
-            content = canonical_json(make_board(collection, list(mine.values())))
+            content = escape_surrogates(canonical_json(make_board(collection, list(mine.values()))))
             name = text_sha256(content)
             with atomic_path(drill_folder() / f"{name}.json") as part:
                 part.write_text(content, encoding="utf-8", newline="\n")
@@ -195,7 +195,7 @@ def fit_boards(boards: Sequence[dict[str, Any]], room: int) -> list[dict[str, An
 
 def _size(value: Any) -> int:
     "Bytes of a value as compact JSON, with room for the escapes of a page."
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = escape_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     return len(text.encode("utf-8")) + 5 * (text.count("<") + text.count(">") + text.count("&") + text.count("\u2028") + text.count("\u2029"))
 
 

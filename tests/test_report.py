@@ -16,7 +16,7 @@ from crumb_nb.docs import dead_links, write_docs
 from crumb_nb.drill import by_difference, drill_folder, fit_boards, merge_boards, read_board
 from crumb_nb.manifests import Manifest, read_manifest
 from crumb_nb.pages import blocks, inline, json_block, write_page
-from crumb_nb.records import DataError
+from crumb_nb.records import DataError, corpus_frame
 from crumb_nb.report import executed_folder, report_html, write_report
 
 
@@ -78,6 +78,24 @@ def test_verdicts_cards_licences_and_files(made):
     assert 'href="birds_table.csv"' in page and "data:image/" in page
     assert 'class="verdict fail"' not in report_html(made)  # expected values stand in the manifest alone
     assert "<code>R@1</code>" in page and "&lt;img src=x onerror=window.hit=" in page
+
+
+def test_a_board_with_a_lone_surrogate_is_kept_and_read_back(cache_dir):
+    "JSON files may hold one, UTF-8 cannot; a board without it keeps its bytes and so its name."
+    from crumb_nb.drill import keep_boards, make_board
+    from crumb_nb.experiment import run_grid
+    from crumb_nb.provenance import canonical_json, text_sha256
+    from crumb_nb.datasets.mini import load_mini
+
+    mini = load_mini("locomo", unit="turn")
+    results = run_grid(["bm25", "bm25(stemmer=porter)"], [mini], measures=["RR"]).results
+    assert keep_boards([mini], results) == [text_sha256(canonical_json(make_board(mini, results)))]
+    corpus = mini.corpus
+    torn = mini.with_(corpus=corpus_frame(list(corpus.index), ["\ud800 " + t for t in corpus["text"]], list(corpus["parent_id"]), list(corpus["metadata"])))
+    results = run_grid(["bm25", "bm25(stemmer=porter)"], [torn], measures=["RR"]).results
+    board = read_board(keep_boards([torn], results)[0])
+    assert board["documents"] and all(text.startswith("\ud800 ") for _, text in board["documents"].values())
+    assert fit_boards(merge_boards([board]), room=2_000_000)[0]["shown"] == len(board["queries"])
 
 
 def test_changed_files_and_lost_runs_are_said(made):
