@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 
 import crumb_nb
-from .datasets.profiles import Unavailable, input_files
+from .datasets.profiles import Unavailable, fetched_folder, input_files
 from .experiment import cache_folder
 from .manifests import PROFILES, VERDICT_COLUMNS, Manifest, find_manifests, verdicts
 from .paper import LIBRARIES, write_text
@@ -133,9 +133,10 @@ def plan_artifact(manifest: Manifest, profile: str, data: str, systems: str, fig
         files = [path for kind in manifest.inputs for path in input_files(kind, profile, data)]
     except Unavailable as error:
         return Plan(manifest, given, {}, "", str(error))
-    base = Path(data) if data else None
+    base = Path(data) if data else fetched_folder() if profile == "hub" else None
     shas = {_name(path, base): hashes.get(path) or hashes.setdefault(path, file_sha256(path)) for path in files}
-    more = {p.name: file_sha256(p) for p in _system_files(manifest, profile, systems)} if manifest.systems else {}
+    own = _system_files(manifest, profile, systems) if manifest.systems else []
+    more = {f"{n}:{p.name}": file_sha256(p) for n, p in enumerate(own)}  # numbered: two files may have one name
     if manifest.after:
         others = [*figures.glob("*.csv"), *manifest.path.parent.parent.glob("*/*.yaml")]  # their tables, and what was published about them
         more |= {p.name: file_sha256(p) for p in sorted(others) if p.stem != manifest.id}
@@ -152,7 +153,7 @@ def _name(path: Path, base: Path | None) -> str:
 
 
 def _system_files(manifest: Manifest, profile: str, systems: str) -> list[Path]:
-    "Files that systems bring along: run files, the modules of the user's own functions."
+    "Files that systems bring along: run files, the modules of the user's own functions, models in folders."
     return [path for text in (*manifest.systems_of(profile), *split_specs(systems)) for path in spec_files(parse_spec(text))]
 
 # %% ../nbs/63_driver.ipynb #aa1134f0

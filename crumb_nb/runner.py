@@ -88,10 +88,31 @@ def _body(source: str) -> list[ast.stmt]:
         return []
 
 
+_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)  # what they bind inside is theirs
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+
+
 def _assigned(body: Sequence[ast.stmt]) -> set[str]:
-    "Names assigned by top-level statements."
-    targets = [t for node in body if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) for t in (node.targets if isinstance(node, ast.Assign) else [node.target])]
-    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+    "Names that a cell binds for the cells below it: by assignment, loop, `with`, `except`, `match`, import or definition, however deep in blocks."
+    found: set[str | None] = set()
+    pending = [(node, False) for node in body]
+    while pending:
+        node, inside = pending.pop()
+        inside |= isinstance(node, _COMPREHENSIONS)  # only `:=` binds beyond a comprehension
+        if isinstance(node, ast.NamedExpr):
+            found.add(node.target.id)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not inside:
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, _NAMED):
+            found.add(node.name)
+        elif isinstance(node, ast.MatchMapping):
+            found.add(node.rest)
+        if not isinstance(node, _OWN_SCOPE):
+            pending += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return found - {None}
 
 
 def check_parameters(

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -173,6 +174,29 @@ def test_a_users_run_file_is_part_of_the_key(papers):
     assert run(papers, systems="bm52(")[0]["thirds"].state == "failed"
 
 
+def test_files_of_one_name_are_each_part_of_the_key(papers):
+    "Two run files a/run.jsonl and b/run.jsonl: the table is made again whichever of them changes."
+    notebook = write_artifact(papers, "thirds", parameters=STANDARD + "\nsystems = ''", manifest=MANIFEST + "systems: {all: [bm25]}\n")
+    manifest, specs = read_manifest(notebook.with_suffix(".yaml")), "run(a/run.jsonl) run(b/run.jsonl)"
+    for name in ("a", "b"):
+        (papers.parent / name).mkdir()
+        (papers.parent / name / "run.jsonl").write_text("")
+    for name in ("a", "b"):
+        before = driver.plan_artifact(manifest, "mini", "", specs, papers, {}).key
+        (papers.parent / name / "run.jsonl").write_text("\n")
+        assert driver.plan_artifact(manifest, "mini", "", specs, papers, {}).key != before, name
+
+
+def test_fetched_data_is_named_below_its_folder(papers, cache_dir):
+    "In the profile hub DATA is the fetched folder: files of one name in two folders are two files, both hashed."
+    for name in ("x", "y"):
+        (cache_dir / "data" / "documents" / name).mkdir(parents=True)
+        (cache_dir / "data" / "documents" / name / "page.md").write_text(name)
+    manifest = read_manifest(write_artifact(papers, "thirds", manifest=MANIFEST + "inputs: [documents]\n").with_suffix(".yaml"))
+    plan = driver.plan_artifact(manifest, "hub", "", "", papers, {})
+    assert list(plan.data) == ["documents/x/page.md", "documents/y/page.md"] and len(set(plan.data.values())) == 2
+
+
 # --- what papermill lets pass ----------------------------------------------------------------------------------------------
 
 
@@ -191,6 +215,7 @@ def test_a_users_run_file_is_part_of_the_key(papers):
         ({"parameters": STANDARD.replace("out = ''", "elsewhere = ''")}, "field 'out'"),
         ({"cells": ("k = 10",)}, "assigns the parameter again"),
         ({"cells": ("(k, l) = 1, 2",)}, "assigns the parameter again"),
+        ({"cells": ("for k in (1, 2):\n    pass",)}, "assigns the parameter again"),
         ({"cells": ("if k:\n    exit()", "k")}, "a kernel ignores"),
         ({"manifest": MANIFEST.replace("kind: table", "kind: chart")}, "choose one of"),
     ],
@@ -206,6 +231,40 @@ def test_a_notebook_is_refused_before_it_runs(papers, change, said):
         outcome = run(papers)[0]["wrong"]
         assert outcome.state == "failed" and said in outcome.reason and "wrong.ipynb" in outcome.reason
     assert not (papers.parent / "figures").exists()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "for k in (1, 2):\n    pass",
+        "for n, (m, *k) in []:\n    pass",
+        "with open('x') as k:\n    pass",
+        "if True:\n    k = 3",
+        "if False:\n    pass\nelse:\n    k: int = 3",
+        "try:\n    k += 3\nexcept ValueError:\n    pass",
+        "try:\n    pass\nexcept ValueError as k:\n    pass",
+        "while True:\n    k = 3",
+        "match 1:\n    case k:\n        pass",
+        "match [1]:\n    case [*k]:\n        pass",
+        "match {}:\n    case {**k}:\n        pass",
+        "print(k := 3)",
+        "[(k := n) for n in (1, 2)]",
+        "import json as k",
+        "import k.part",
+        "from json import dumps as k",
+        "def k():\n    pass",
+        "class k:\n    pass",
+    ],
+)
+def test_every_way_to_bind_a_parameter_again_is_seen(papers, cell):
+    "Each of these leaves another k to the cells below than the manifest gave."
+    with pytest.raises(DataError, match="field 'k': cell 2 assigns the parameter again"):
+        runner.notebook_parameters(write_artifact(papers, "again", cell))
+
+
+@pytest.mark.parametrize("cell", ["def f(k):\n    k = 3\n    for k in (): pass", "class A:\n    k = 3", "f = lambda k: k", "[k for k in (1, 2)], {k: 1 for k in ()}, {k for k in ()}, list(k for k in ())", "import json.k, k_ as other", "a.k = b['k'] = k", "f(k=3)"])
+def test_a_name_with_a_scope_of_its_own_is_not_the_parameter(papers, cell):
+    assert runner.notebook_parameters(write_artifact(papers, "apart", cell))["k"] == 1
 
 
 def test_pm01_the_recorded_case(cases, papers):
@@ -537,6 +596,20 @@ def test_collections_and_results_are_recorded(artifact, tmp_path):
     assert len(record["systems"]["bm25"]) == 1 and record["systems"]["bm25"][0]["asked"] == sessions.protocol.asked
 
 
+def test_collections_of_one_name_are_told_apart(artifact):
+    "Equal in name, protocol, filter and unit: the gold rule tells them apart, at last a number. None is lost, and the same one is recorded once."
+    from crumb_nb.datasets.mini import load_mini
+
+    plain = load_mini("documents")
+    base, short = plain.protocol, f"{plain.name}, {plain.protocol.name}, {plain.protocol.question_filter}, {plain.protocol.unit}"
+    made = artifact()
+    variants = [plain.with_(protocol=base.with_(gold_rule=rule, asked=asked)) for rule, asked in (("g", 100), ("g2", 100), ("g3", 100), ("g3", 50), ("g3", 25))]
+    made.use(*variants, *variants)
+    cards = made._collections
+    assert list(cards) == [plain.name, short, f"{short}, g3", f"{short}, g3, 2", f"{short}, g3, 3"]
+    assert [card["protocol"]["gold rule"] for card in cards.values()] == ["g", "g2", "g3", "g3", "g3"]
+
+
 def test_a_figure_shows_its_picture_and_is_closed(artifact):
     import matplotlib.pyplot as plt
 
@@ -549,7 +622,7 @@ def test_a_figure_shows_its_picture_and_is_closed(artifact):
 
 
 def test_printing_of_cells():
-    assert [format_value(v) for v in (None, float("nan"), 3, 1234567, 0.12345, "x", True)] == ["–", "–", "3", "1,234,567", "0.123", "x", "True"]
+    assert [format_value(v) for v in (None, float("nan"), pd.NA, pd.NaT, np.float32("nan"), 3, 1234567, 0.12345, "x", True)] == ["–"] * 5 + ["3", "1,234,567", "0.123", "x", "True"]
     assert format_value(2.0, 1) == "2.0" and format_value(7, 2) == "7.00"
     frame = pd.DataFrame({"a|b": ["x\ny", "_"], "n": [1, 2]})
     assert to_markdown(frame).splitlines() == ["| a\\|b | n |", "|---|---:|", "| x y | 1 |", "| _ | 2 |"]
