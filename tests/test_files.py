@@ -209,3 +209,92 @@ def test_commands_work_with_an_own_folder(tmp_path, capsys, cache_dir):
     write_jsonl(tmp_path / "questions.jsonl", [{"query_id": "q", "text": "fox", "spans": [{"doc_id": "a", "start": 7, "end": 10}]}])
     assert main(["run", "bm25", "--on", str(tmp_path)]) == 0 and "1.0000" in capsys.readouterr().out
     assert main(["run", "bm25", "--on", str(tmp_path / "none")]) == 2 and "or a folder" in capsys.readouterr().err
+
+
+def own(tmp_path, *questions):
+    "A folder of one's own: my/docs/coffee.md, my/docs/bike.md and the questions."
+    for name, text in {"coffee.md": "# Coffee\n\nCoffee is roasted.\n", "bike.md": "# Bike\n\nA bike has wheels.\n"}.items():
+        (tmp_path / "my" / "docs").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "my" / "docs" / name).write_text(text)
+    write_jsonl(tmp_path / "my" / "questions.jsonl", questions)
+    return tmp_path / "my"
+
+
+def test_a_question_may_have_the_id_that_export_writes(tmp_path):
+    "`crumb-nb export` writes questions with the field id, so it must be readable; where no id stands, the error lists all names."
+    assert list(open_path(own(tmp_path, {"id": "q1", "text": "?"})).queries.index) == ["q1"]
+    with pytest.raises(DataError, match="question_id, _id, id"):
+        open_path(own(tmp_path, {"text": "?"}))
+
+
+def test_file_names_stand_for_ids_in_spans_and_labels(tmp_path):
+    folder = own(tmp_path, {"id": "q1", "text": "?", "spans": [{"doc_id": "coffee.md", "start": 10, "end": 16}]})
+    assert open_path(folder).qrels.to_dict() == {"q1": {"coffee": 1.0}} and query_spans(open_path(folder))["q1"][0]["doc_id"] == "coffee"
+    (folder / "qrels.tsv").write_text("q1\tbike.md\t2\nq1\tcoffee\t0\n")
+    assert open_path(folder).qrels.to_dict() == {"q1": {"bike": 2.0, "coffee": 0.0}}
+    (folder / "qrels.tsv").write_text("q1\tbike.md\t2\nq1\tbike\t1\n")  # one document under two names
+    with pytest.raises(DataError, match="qrels.tsv.*listed twice"):
+        open_path(folder)
+    for wrong in ("bike.txt", "tea"):  # another file's name is no name of bike.md
+        (folder / "qrels.tsv").write_text(f"q1\t{wrong}\t1\n")
+        with pytest.raises(DataError, match=f"qrels.tsv: id '{wrong}'.*not in the corpus; ids are file names without suffix: bike, coffee"):
+            open_path(folder)
+    (folder / "qrels.tsv").unlink()
+    own(tmp_path, {"id": "q1", "text": "?", "spans": [{"doc_id": "tea.md", "start": 0, "end": 1}]})
+    with pytest.raises(DataError, match="questions.jsonl:1.*'tea.md'.*ids are file names without suffix: bike, coffee"):
+        open_path(folder)
+    with pytest.raises(DataError, match="ids are file names: bike.md, coffee.md"):
+        open_path(folder, ids="path")
+    (folder / "docs" / "coffee.md.txt").write_text("About the file coffee.md.")  # its id is coffee.md: an id comes before a file name
+    own(tmp_path, {"id": "q1", "text": "?", "spans": [{"doc_id": "coffee.md", "start": 0, "end": 5}]})
+    assert open_path(folder).qrels.to_dict() == {"q1": {"coffee.md": 1.0}}
+
+
+def test_questions_without_labels_get_a_note_and_no_questions_an_error(tmp_path, capsys, cache_dir):
+    from crumb_nb.cli.main import main
+
+    folder = own(tmp_path, {"id": "q1", "text": "roasted?"}, {"id": "q2", "text": "wheels?"})
+    assert main(["run", "bm25", "--on", str(folder)]) == 0
+    assert 'note: 2 questions, none labelled: nothing is scored; add "spans" to questions.jsonl or a qrels.tsv (query-id, corpus-id, score)' in capsys.readouterr().out
+    own(tmp_path)
+    with pytest.raises(DataError, match="questions.jsonl: no question in the file"):
+        open_path(folder)
+
+
+def test_labels_in_the_layouts_of_trec_and_beir_are_read_beside_docs(tmp_path):
+    folder = own(tmp_path, {"id": "q1", "text": "roasted?"})
+    (folder / "qrels.trec").write_text("q1 0 coffee 1\n")
+    assert open_path(folder).qrels.to_dict() == {"q1": {"coffee": 1.0}} and not open_path(folder).notes
+    (folder / "qrels").mkdir()
+    for split, label in (("test", 2), ("dev", 3)):
+        (folder / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\nq1\tcoffee\t{label}\n")
+    with pytest.raises(DataError, match="two sets of labels, qrels.trec and qrels/test.tsv; keep one"):
+        open_path(folder)
+    (folder / "qrels.trec").unlink()
+    assert open_path(folder).qrels.to_dict() == {"q1": {"coffee": 2.0}} and open_path(folder).protocol.options["split"] == "test"
+    assert open_path(folder, split="dev").qrels.to_dict() == {"q1": {"coffee": 3.0}}
+    with pytest.raises(DataError, match="none.tsv"):
+        open_path(folder, split="none")
+
+
+def test_an_unknown_query_of_a_label_names_the_file(tmp_path):
+    folder = beir(tmp_path, {"d": "text"}, {"1": "a"}, {"1": {"d": 1.0}, "9": {"d": 1.0}})
+    with pytest.raises(DataError, match=r"test\.tsv: id '9': is judged but is not among the queries"):
+        load_beir(folder)
+    own_folder = own(tmp_path, {"id": "q1", "text": "?"})
+    (own_folder / "qrels.tsv").write_text("q9\tcoffee\t1\n")
+    with pytest.raises(DataError, match=r"qrels\.tsv: id 'q9'"):
+        open_path(own_folder)
+
+
+def test_a_picture_among_the_documents_can_be_skipped_from_the_command_line(tmp_path, capsys, cache_dir):
+    "The error names the option of both worlds, and the option works; a label on the skipped file counts as missed."
+    from crumb_nb.cli.main import main
+
+    folder = own(tmp_path, {"id": "q1", "text": "roasted?"})
+    (folder / "docs" / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (folder / "qrels.tsv").write_text("q1\tcoffee.md\t1\nq1\tphoto.png\t1\n")
+    assert main(["run", "bm25", "--on", str(folder)]) == 2 and "--set undecodable=skip" in capsys.readouterr().err
+    assert main(["run", "bm25", "--on", str(folder), "--set", "undecodable=skip", "--measures", "R@100"]) == 0
+    out = capsys.readouterr().out
+    assert "1 files skipped" in out and "0.5000" in out

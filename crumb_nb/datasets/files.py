@@ -30,9 +30,13 @@ def _collection(
     queries: pd.DataFrame,
     qrels: Qrels,
     gold_rule: str = "label > 0",
+    labels: "str | os.PathLike | None" = None,  # the file of the qrels, for the error
     **options,  # how it was read: what decides a number
 ) -> Collection:
     "A collection with one unit and everybody searched; texts without a judgement are left out of the count by name."
+    unknown = next((q for q in qrels.query_ids if q not in queries.index), None)
+    if unknown is not None:
+        raise DataError("is judged but is not among the queries", path=labels, id=unknown)
     judged = set(qrels.query_ids)
     left_out = {q: "not judged" for q in queries.index if q not in judged}
     protocol = Protocol(name=name, unit="document", counted="document", gold_rule=gold_rule, measures=AD_HOC_MEASURES, k=(10, 100), asked=1000, n_questions=len(queries), left_out=left_out, options=options)
@@ -53,11 +57,12 @@ def load_beir(
 
     corpus = load_corpus(folder / "corpus.jsonl", parse, large=2**62)
     rows = [(require(r, "_id", str, folder / "queries.jsonl", n), require(r, "text", str, folder / "queries.jsonl", n)) for n, r in read_jsonl(folder / "queries.jsonl")]
-    qrels = read_qrels(folder / "qrels" / f"{split}.tsv", "beir")
+    path = folder / "qrels" / f"{split}.tsv"
+    qrels = read_qrels(path, "beir")
     judged = set(qrels.query_ids)
     rows = [row for row in rows if row[0] in judged]
     queries = queries_frame([q for q, _ in rows], [t for _, t in rows])
-    return _collection(folder.resolve().name, corpus, queries, qrels, split=split, title_join=title_join)
+    return _collection(folder.resolve().name, corpus, queries, qrels, labels=path, split=split, title_join=title_join)
 
 # %% ../../nbs/14_files.ipynb #449976d2
 TOPIC_FIELDS = ("title", "desc", "narr")
@@ -139,10 +144,10 @@ def load_trec(
     from crumb_nb.record_files import read_corpus
 
     corpus = read_corpus(documents) if Path(documents).suffix == ".jsonl" else read_trec_documents(documents)
-    return _collection(Path(topics).stem, corpus, read_trec_topics(topics, fields), read_qrels(qrels, "trec"), fields="+".join(fields))
+    return _collection(Path(topics).stem, corpus, read_trec_topics(topics, fields), read_qrels(qrels, "trec"), labels=qrels, fields="+".join(fields))
 
 # %% ../../nbs/14_files.ipynb #2c5767fe
-_ID_KEYS, _TEXT_KEYS, _SPAN_KEYS = ("query_id", "question_id", "_id"), ("text", "question", "query"), ("spans", "references")
+_ID_KEYS, _TEXT_KEYS, _SPAN_KEYS = ("query_id", "question_id", "_id", "id"), ("text", "question", "query"), ("spans", "references")
 _DOC_KEYS = ("doc_id", "document_id", "page_id")
 
 
@@ -153,10 +158,15 @@ def read_documents(
     undecodable: str = "error",  # 'error' or 'skip'
 ) -> tuple[pd.DataFrame, list[str]]:
     "The files of a folder as a corpus, in byte order of their ids, and the names of those skipped because they are not UTF-8."
-    folder = Path(folder)
+    texts, names, skipped = _read_files(Path(folder), pattern, ids, undecodable)
+    return corpus_frame(list(texts), list(texts.values())), skipped
+
+
+def _read_files(folder: Path, pattern: str, ids: str, undecodable: str) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    "Texts by id, the id of each file by its relative path, and the names of the files skipped."
     if not folder.is_dir():
         raise DataError("no such folder", path=folder)
-    rows, skipped = {}, []
+    rows, names, skipped = {}, {}, []
     for path in sorted(folder.glob(pattern)):
         relative = path.relative_to(folder)
         if not path.is_file() or any(part.startswith(".") for part in relative.parts) or _behind_link(folder, relative):
@@ -165,16 +175,17 @@ def read_documents(
             text = path.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
             if undecodable == "error":
-                raise DataError(f"not UTF-8 (byte {error.start}); convert it, or read with undecodable='skip'", path=path) from None
+                raise DataError(f"not UTF-8 (byte {error.start}); convert it, or skip such files: undecodable='skip', on the command line --set undecodable=skip", path=path) from None
             skipped.append(str(relative))
             continue
         doc_id = relative.with_suffix("").as_posix() if ids == "stem" else relative.as_posix()
         if doc_id in rows:
             raise DataError(f"two files have the id {doc_id!r}; use ids='path'", path=path)
         rows[doc_id] = text
+        names[relative.as_posix()] = doc_id
     if not rows:
         raise DataError(f"no readable file matches {pattern!r}", path=folder)
-    return corpus_frame(list(rows), list(rows.values())), skipped
+    return rows, names, skipped
 
 
 def _behind_link(folder: Path, relative: Path) -> bool:
@@ -189,12 +200,16 @@ def _behind_link(folder: Path, relative: Path) -> bool:
 
 def _first(row: Mapping, keys: tuple[str, ...], kind, path, line):
     "The first of several accepted names of a field."
-    return require(row, next((k for k in keys if k in row), keys[0]), kind, path, line)
+    found = next((k for k in keys if k in row), None)
+    if found is None:
+        raise DataError(f"the field is missing (also accepted: {', '.join(keys[1:])}); present are {sorted(row)}", path=path, line=line, field=keys[0])
+    return require(row, found, kind, path, line)
 
 
 def read_questions(
     path: "str | os.PathLike",  # JSON lines: query_id, text, and optionally spans [{doc_id, start, end}]
     corpus: pd.DataFrame,  # the documents the spans point into
+    names: Mapping[str, str] | None = None,  # file name → doc_id: file names that spans may give instead of ids
 ) -> tuple[pd.DataFrame, dict[str, list[dict]]]:
     "Questions and their spans. Raises `DataError` for a span outside its document or a document that is not there."
     ids, texts, spans = [], [], {}
@@ -203,7 +218,9 @@ def read_questions(
         ids.append(query_id)
         texts.append(_first(row, _TEXT_KEYS, str, path, line))
         given = next((row[k] for k in _SPAN_KEYS if row.get(k)), [])
-        spans[query_id] = [_span(item, row.get("document_id"), corpus, path, line) for item in given]
+        spans[query_id] = [_span(item, row.get("document_id"), corpus, path, line, names) for item in given]
+    if not ids:
+        raise DataError('no question in the file; a line is {"query_id": "q1", "text": "…"}', path=path)
     metadata = [json.dumps({"spans": spans[q]}) if spans[q] else "{}" for q in ids]
     try:
         return queries_frame(ids, texts, metadata=metadata), spans
@@ -211,11 +228,23 @@ def read_questions(
         raise DataError(str(error), path=path) from None
 
 
-def _span(item: Mapping, document: str | None, corpus: pd.DataFrame, path, line) -> dict:
+def _known(name: str, corpus: pd.DataFrame, names: Mapping[str, str] | None) -> str | None:
+    "The document that an id or else a file name names; None if there is none. An id comes first: `a` and `a.md` can both be ids."
+    return name if name in corpus.index else (names or {}).get(name)
+
+
+def _what_ids_are(corpus: pd.DataFrame, names: Mapping[str, str] | None) -> str:
+    "The end of an error about an id that is unknown."
+    kind = "ids are" if names is None else "ids are file names" if all(n == i for n, i in names.items()) else "ids are file names without suffix"
+    return f"{kind}: {', '.join(corpus.index[:3])}{', …' if len(corpus) > 3 else ''}"
+
+
+def _span(item: Mapping, document: str | None, corpus: pd.DataFrame, path, line, names: Mapping[str, str] | None = None) -> dict:
     "A checked span {doc_id, start, end}."
-    doc_id = next((item[k] for k in _DOC_KEYS if k in item), document)
-    if not isinstance(doc_id, str) or doc_id not in corpus.index:
-        raise DataError("the span's document is not in the corpus", path=path, line=line, field="spans", id=str(doc_id))
+    given = next((item[k] for k in _DOC_KEYS if k in item), document)
+    doc_id = _known(given, corpus, names) if isinstance(given, str) else None
+    if doc_id is None:
+        raise DataError(f"the span's document is not in the corpus; {_what_ids_are(corpus, names)}", path=path, line=line, field="spans", id=str(given))
     start, end = require(item, "start", int, path, line), require(item, "end", int, path, line)
     if not 0 <= start < end <= len(corpus.at[doc_id, "text"]):
         raise DataError(f"span {start}–{end} lies outside the document of {len(corpus.at[doc_id, 'text'])} characters", path=path, line=line, field="spans", id=doc_id)
@@ -232,11 +261,28 @@ def load_folder(
     name: str | None = None,
 ) -> Collection:
     "A folder of documents with a file of questions as a collection; without qrels and spans the questions are unjudged and nothing is scored."
-    corpus, skipped = read_documents(folder, pattern, ids, undecodable)
-    queries, spans = read_questions(questions, corpus)
-    labels = read_qrels(qrels) if qrels is not None else Qrels.from_dict({q: {s["doc_id"]: 1.0 for s in found} for q, found in spans.items() if found})
-    made = _collection(name or Path(folder).resolve().name, corpus, queries, labels, "label > 0" if qrels is not None else "holds a gold span", ids=ids, pattern=pattern)
-    return made.with_(notes=(f"{len(skipped)} files skipped (not UTF-8)",)) if skipped else made
+    texts, names, skipped = _read_files(Path(folder), pattern, ids, undecodable)
+    corpus = corpus_frame(list(texts), list(texts.values()))
+    queries, spans = read_questions(questions, corpus, names)
+    labels = _own_labels(qrels, corpus, names, skipped) if qrels is not None else Qrels.from_dict({q: {s["doc_id"]: 1.0 for s in found} for q, found in spans.items() if found})
+    made = _collection(name or Path(folder).resolve().name, corpus, queries, labels, "label > 0" if qrels is not None else "holds a gold span", labels=qrels, ids=ids, pattern=pattern)
+    notes = [f"{len(skipped)} files skipped (not UTF-8)"] if skipped else []
+    if not len(labels):
+        notes.append(f'{len(queries):,} question{"s" if len(queries) > 1 else ""}, none labelled: nothing is scored; add "spans" to {Path(questions).name} or a qrels.tsv (query-id, corpus-id, score)')
+    return made.with_(notes=tuple(notes)) if notes else made
+
+
+def _own_labels(path: "str | os.PathLike", corpus: pd.DataFrame, names: Mapping[str, str], skipped: Iterable[str]) -> Qrels:
+    "The qrels of a folder, file names replaced by ids; a document that is not there is an error, unless its file was skipped."
+    qrels = read_qrels(path)
+    known = {d: _known(d, corpus, names) or (d if any(d in (s, str(Path(s).with_suffix(""))) for s in skipped) else None) for d in qrels.doc_ids}
+    lost = next((d for d, found in known.items() if found is None), None)
+    if lost is not None:
+        raise DataError(f"the labelled document is not in the corpus; {_what_ids_are(corpus, names)}", path=path, id=lost)
+    try:
+        return Qrels.from_rows(qrels.query_ids[qrels.query], [known[d] for d in qrels.doc_ids[qrels.doc]], qrels.value)
+    except DataError as error:
+        raise DataError(str(error), path=path) from None
 
 
 def query_spans(collection: Collection) -> dict[str, list[dict]]:
@@ -275,18 +321,44 @@ def open_path(
     path: "str | os.PathLike",  # a folder
     **options,  # passed to the loader that fits
 ) -> Collection:
-    "The collection below a path: a BEIR folder, TREC files (documents.trec|corpus.jsonl, topics.trec|topics.tsv, qrels.trec), or docs/ with questions.jsonl."
+    """The collection below a path.
+
+    A BEIR folder; TREC files (documents.trec|corpus.jsonl, topics.trec|topics.tsv, qrels.trec); or docs/ with questions.jsonl, whose labels are spans in
+    the questions or one of qrels.tsv, qrels.trec, qrels/<split>.tsv. Raises `DataError` where nothing fits, and for two sets of labels.
+    """
     folder = Path(path)
     if (folder / "corpus.jsonl").exists() and (folder / "queries.jsonl").exists() and (folder / "qrels").is_dir():
-        splits = sorted(p.stem for p in (folder / "qrels").glob("*.tsv"))
-        return load_beir(folder, **{"split": "test" if "test" in splits or not splits else splits[0], **options})
+        return load_beir(folder, **{"split": _first_split(folder / "qrels"), **options})
     found = {name: next((p for p in map(folder.joinpath, names) if p.exists()), None) for name, names in _LAYOUTS.items()}
     if found["documents"] and found["topics"] and found["qrels"] and found["documents"].is_file():
         return load_trec(found["documents"], found["topics"], found["qrels"], **options)
     if found["folder"] and found["questions"]:
-        made = load_folder(found["folder"], found["questions"], found["tsv"], **{"ids": "stem", "name": folder.resolve().name, **options})
+        split = options.pop("split", None) if (folder / "qrels").is_dir() else None
+        labels = _labels_in(folder, split)
+        made = load_folder(found["folder"], found["questions"], labels, **{"ids": "stem", "name": folder.resolve().name, **options})
+        if labels is not None and labels.parent != folder:  # which split was read decides a number
+            made = made.with_(protocol=made.protocol.with_(options={**made.protocol.options, "split": labels.stem}))
         return _with_spans(made, folder / "section_spans.jsonl") if (folder / "section_spans.jsonl").exists() else made
     raise DataError("no collection found here; expected corpus.jsonl + queries.jsonl + qrels/ (BEIR), documents.trec + topics.trec + qrels.trec (TREC), or docs/ + questions.jsonl", path=folder)
+
+
+def _first_split(folder: Path) -> str:
+    "The split that a folder of qrels is read by: test, or else the first there is."
+    splits = sorted(p.stem for p in folder.glob("*.tsv"))
+    return "test" if "test" in splits or not splits else splits[0]
+
+
+def _labels_in(folder: Path, split: str | None) -> Path | None:
+    "The file of labels beside docs/: of its own or a split of qrels/; None if there is none, an error if there are two."
+    found = [folder / name for name in _LABELS if (folder / name).is_file()]
+    if (folder / "qrels").is_dir():
+        found.append(folder / "qrels" / f"{split or _first_split(folder / 'qrels')}.tsv")
+    if len(found) > 1:
+        raise DataError(f"two sets of labels, {' and '.join(p.relative_to(folder).as_posix() for p in found[:2])}; keep one", path=folder)
+    return found[0] if found else None
+
+
+_LABELS = ("qrels.tsv", "qrels.trec", "qrels.txt", "qrels.qrels", "qrels.jsonl")
 
 
 def _with_spans(collection: Collection, path: Path) -> Collection:
@@ -307,5 +379,4 @@ _LAYOUTS = {
     "qrels": ("qrels.trec", "qrels.txt", "qrels"),
     "folder": ("docs", "documents", "pages"),
     "questions": ("questions.jsonl", "queries.jsonl"),
-    "tsv": ("qrels.tsv",),
 }
