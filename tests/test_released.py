@@ -6,7 +6,7 @@ import pytest
 
 from crumb_nb.cli.main import main
 from crumb_nb.datasets.crumb import crumb_labels, load_crumb
-from crumb_nb.datasets.engines import blinded_ids
+from crumb_nb.datasets.engines import blinded_ids, read_info
 from crumb_nb.record_files import read_run, write_run
 from crumb_nb.records import DataError, Run, write_jsonl
 from crumb_nb.released import CONDITIONS, condition_table, main_condition, main_table, mode_differences, released_runs, score_released
@@ -87,6 +87,10 @@ def test_export_and_import_commands(tmp_path, capsys):
 
     (collection,) = open_collections("locomo", "mini", "")
     assert set(run.doc_ids) <= set(collection.corpus.index) and len(documents) == len(collection.corpus) == len(blinded_ids(collection))
+    trec = tmp_path / "first.trec"  # the suffix tells the format, as in `run --out`; the counts stand beside either
+    assert main([*command[:-1], str(trec)]) == 0 and trec.read_text().splitlines()[0].split()[1] == "Q0"
+    assert read_run(trec).frame().equals(run.frame()) and read_info(trec) == read_info(tmp_path / "first.jsonl")
+    assert main([*command[:-1], str(tmp_path / "first.csv")]) == 2 and "name it .jsonl" in capsys.readouterr().err and not (tmp_path / "first.csv").exists()
     write_jsonl(tmp_path / "results.jsonl", [{"id": "nobody", "results": []}])
     assert main(command) == 2 and "results.jsonl:1: id 'nobody'" in capsys.readouterr().err
 
@@ -100,6 +104,17 @@ def test_audit_command(tmp_path, capsys):
     assert "over 1,526: possible: 1291" in out and "over 1,534: impossible" in out
     assert main(["audit", "--figure", "0.8460", "--over", "1534"]) == 1 and main(["audit"]) == 2
     assert main(["audit", str(tmp_path / "none.yaml")]) == 2 and "tables in the package" in capsys.readouterr().err
+    for wrong in ([], ["--over", "0"], ["--over", "10", "-3"]):  # no denominator, no answer: not "impossible"
+        assert main(["audit", "--figure", "0.5", *wrong]) == 2
+        error = capsys.readouterr().err
+        assert "--over with the candidate denominators" in error and error.count("\n") == 1
+    (tmp_path / "bad.yaml").write_text("a: [1\nb: {")
+    assert main(["audit", str(tmp_path / "bad.yaml")]) == 2
+    error = capsys.readouterr().err
+    assert "bad.yaml: no YAML" in error and error.count("\n") == 1
+    with pytest.raises(SystemExit):
+        main(["audit", "--help"])
+    assert "1 something is impossible or contradicted" in " ".join(capsys.readouterr().out.split())
 
 
 def test_fetch_command_without_network(tmp_path, capsys, monkeypatch):

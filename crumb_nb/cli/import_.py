@@ -7,10 +7,13 @@ __all__ = ['EXAMPLES', 'register', 'main']
 
 # %% ../../nbs/79_cli_import.ipynb #5851dfae
 import argparse
+import json
+from pathlib import Path
 
 from .common import add_collection, add_command, collections_of
 from ..datasets.engines import import_results, write_imported
-from ..records import DataError
+from ..record_files import RUN_FORMATS, write_run
+from ..records import DataError, Run, atomic_path
 
 # %% ../../nbs/79_cli_import.ipynb #7db2ed18
 EXAMPLES = """
@@ -27,16 +30,28 @@ def register(subparsers) -> None:
     add_collection(parser)
     parser.add_argument("--engine", required=True, help="name of the engine, as tables shall print it")
     parser.add_argument("--revision", default="", help="its revision")
-    parser.add_argument("--to", metavar="FILE", required=True, help="the run file to write (.jsonl)")
+    parser.add_argument("--to", metavar="FILE", required=True, help="the run file to write: .jsonl (CRUMB) or .trec (TREC); its counts stand beside it in FILE.info.json")
 
 
 def main(args: argparse.Namespace) -> int:
     "Import, print the counts, write the run and its counts."
+    if not any(Path(args.to).suffix.lower() in suffixes for suffixes in RUN_FORMATS.values()):  # told before anything is read
+        raise DataError("the suffix tells the format; name it .jsonl (CRUMB) or .trec (TREC)", path=args.to)
     collections = collections_of(args)
     if len(collections) > 1:
         raise DataError(f"--on {args.on} names {len(collections)} collections; choose one, e.g. --set tasks={collections[0].name.split('/')[-1]}")
     run = import_results(collections[0], args.results, args.engine, args.revision)
-    write_imported(run, args.to)
+    _write(run, args.to)
     print("\n".join(f"{name:<10} {value}" for name, value in run.info.items()))
     print(f"\nrun of {len(run):,} rows written to {args.to}")
     return 0
+
+
+def _write(run: Run, path: str) -> None:
+    "Write the run in the format of the file's suffix, with its counts beside it."
+    if Path(path).suffix.lower() in RUN_FORMATS["jsonl"]:
+        write_imported(run, path)
+        return
+    write_run(run, path)
+    with atomic_path(f"{path}.info.json") as part:  # where `read_info` looks
+        part.write_text(json.dumps(dict(run.info), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
