@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MARKS', 'DASH', 'STYLES', 'FACTS', 'TEST_NAMES', 'Cell', 'Style', 'tex_escape', 'Table', 'results_table',
-           'structure_of', 'facts_of']
+           'below_structure', 'structure_of', 'facts_of']
 
 # %% ../nbs/34_tables.ipynb #f673aaf5
 import html
@@ -227,6 +227,7 @@ def results_table(
     oracle: Any = None,  # Scores, or {column: value}: the row of the ceiling
     others: Mapping[str, Any] | None = None,  # further rows that do not compete, such as published figures: name → {column: value}
     dashes: Mapping[tuple[str, str], str] | None = None,  # (row or '*', column) → footnote
+    fixed: Mapping[str, pd.Series] | None = None,  # column → what every full order gives per query; its '*' dash holds only while every system has just that
     facts: Mapping[str, Any] | None = None,  # for the caption: corpus, k, asked, pool, unit …
     title: str = "",
     rows: Sequence[str] | None = None,  # order of the systems; None: of appearance
@@ -245,7 +246,8 @@ def results_table(
 ) -> Table:
     """One table from a long frame of per-query scores.
 
-    A dashed cell keeps its place and its footnote and loses its value. Letters name the systems of the same column that are beaten at `alpha` after
+    A dashed cell keeps its place and its footnote and loses its value. A column that structure fixes is printed, and contested, as soon as one system
+    returned too little to have the value of a full order; a sentence below the table says so. Letters name the systems of the same column that are beaten at `alpha` after
     correction over the pairs of the column. Raises `DataError` for doubled cells, for missing columns and for systems scored on different questions.
     """
     _require_columns(long, row, column)
@@ -256,7 +258,9 @@ def results_table(
     clash = [name for name in extra if name in names]
     if clash:
         raise DataError("the row is given twice, as a system and as a row that does not compete", field=row, id=clash[0])
-    notes, dashed = _place_dashes(dashes or {}, [*names, *extra], heads)
+    short = [head for head, full in (fixed or {}).items() if head in heads and any(below_structure(series[name, head], full) for name in names if (name, head) in series)]
+    remarks = [*remarks, *(f"{head}: every full order gives {fixed[head].mean():.4f}; a lower value means that fewer documents were returned" for head in short)]
+    notes, dashed = _place_dashes({at: text for at, text in (dashes or {}).items() if at[0] != "*" or at[1] not in short}, [*names, *extra], heads)
     lettered = {name: _letter(i) for i, name in enumerate(names)} if letters and len(names) > 1 else {}
     cells: dict[tuple[str, str], Cell] = {}
     for head in heads:
@@ -291,6 +295,14 @@ def _require_columns(long: pd.DataFrame, row: str, column: str) -> None:
 def _by_cell(long: pd.DataFrame, row: str, column: str) -> dict[tuple[str, str], pd.Series]:
     "Values by query id for each cell."
     return {key: group.set_index("query_id")["value"].astype(float) for key, group in long.dropna(subset="value").groupby([row, column], sort=False)}
+
+
+def below_structure(
+    values: pd.Series,  # of one system, by query id
+    full: pd.Series,  # what every full order gives, by query id
+) -> bool:
+    "Whether a system's values are not those that structure fixes: it returned less than it could, and that is a result."
+    return not np.allclose(values, full.reindex(values.index), rtol=0, atol=1e-9)
 
 
 def _row_values(given: Any) -> dict[str, float]:
@@ -357,16 +369,18 @@ def structure_of(
     queries: Iterable[str] | None = None,
     tokens: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    "chance, oracle, dashes, facts and remarks of a collection, to be passed on to `results_table`."
+    "chance, oracle, dashes, fixed, facts and remarks of a collection, to be passed on to `results_table`."
     protocol = collection.protocol
     measures = list(protocol.measures if measures is None else measures)
     asked = protocol.asked if asked is None and protocol.aggregate is None else asked
     fixed = structural_cells(collection, measures, asked=asked, queries=queries)
     partly = fixed[(fixed["fixed"] > 0) & ~fixed["dashed"]]
+    oracle = structural_ceiling(collection, measures, asked=asked, queries=queries)
     return {
         "chance": expected_random(collection, measures, asked=asked, queries=queries, tokens=tokens),
-        "oracle": structural_ceiling(collection, measures, asked=asked, queries=queries),
+        "oracle": oracle,
         "dashes": {("*", line.measure): line.note for line in fixed[fixed["dashed"]].itertuples()},
+        "fixed": {measure: oracle[measure] for measure in fixed.loc[fixed["dashed"], "measure"]},  # best and worst full order are one
         "facts": facts_of(collection),
         "remarks": list(partly["note"]),
     }

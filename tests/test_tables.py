@@ -207,3 +207,19 @@ def test_committed_tables_hold_only_what_pdflatex_knows():
     made = sorted((Path(__file__).parents[1] / "figures" / "mini").glob("*.tex"))
     strange = {path.name: sorted({c for c in path.read_text(encoding="utf-8") if ord(c) > 0x17F}) for path in made}
     assert len(made) > 25 and not {name: found for name, found in strange.items() if found}
+
+
+def test_a_run_that_returned_too_little_is_not_hidden_behind_structure():
+    "With three documents R@3 of every full order is 1; the system that returned one has .35, loses, and must be seen to lose."
+    docs = ["a", "b", "c"]
+    labels = {q: {docs[i % 3]: 1} for i, q in enumerate(IDS)}
+    toy = Collection("toy", corpus_frame(docs, ["x"] * 3), queries_frame(IDS, ["?"] * 40), Qrels.from_dict(labels), Protocol(name="toy", unit="document", counted="document", gold_rule="x", measures=("R@3",), asked=3))
+    little, extra = [float(i % 3 == 0) for i in range(40)], structure_of(toy)
+    table = results_table(long_frame(full={"R@3": [1.0] * 40}, little={"R@3": little}), **extra)
+    assert table.cells["little", "R@3"].value == 14 / 40 and table.cells["full", "R@3"].value == 1.0 and table.cells["full", "R@3"].beats == "b"
+    assert table.cells["chance", "R@3"].value == table.cells["oracle", "R@3"].value == 1.0 and not table.notes
+    assert table.remarks == ("R@3: every full order gives 1.0000; a lower value means that fewer documents were returned",)
+    same = results_table(long_frame(full={"R@3": [1.0] * 40}, also={"R@3": [1.0] * 40}), **extra)
+    assert same.cells["also", "R@3"].value is None and same.notes == ("R@3 is fixed by structure: every order of the candidates gives 1.0000",) and not same.remarks
+    own = results_table(long_frame(full={"R@3": [1.0] * 40}, little={"R@3": little}), **{**extra, "dashes": {("full", "R@3"): "by hand"}})
+    assert own.cells["full", "R@3"].value is None, "a dash for one system is its author's, not the structure's"
