@@ -49,6 +49,8 @@ def _read_columns(path, n: int, names: str, sep: str | None = None) -> Iterator[
     for line, row in enumerate(text.split("\n"), 1):
         if row.strip():
             parts = row.rstrip("\r").split(sep)
+            if len(parts) != n and row.startswith("{"):  # with the right number of columns a brace is part of an id
+                raise DataError("this is JSON; name the file .jsonl", path=path, line=line)
             if len(parts) != n:
                 raise DataError(f"{len(parts)} columns, {n} expected ({names}); an id with white space cannot be carried by this format", path=path, line=line)
             yield line, parts

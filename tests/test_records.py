@@ -340,3 +340,16 @@ def test_other_bad_rows_are_named_with_their_line(tmp_path):
     (tmp_path / "g.qrels").write_text("q 0 a 1\nq 0 b 1\nq 0 a 0\n")
     with pytest.raises(DataError, match="g.qrels:3: .*listed twice"):
         read_qrels(tmp_path / "g.qrels")
+
+
+def test_json_under_a_name_of_trec_is_told_as_such(tmp_path):
+    "Eight columns instead of six would be true and no help; an id that begins with a brace stays an id."
+    run = Run.from_dict({"{q}": {"d": 1.0}})
+    write_run(run, tmp_path / "r.trec", format="jsonl")
+    with pytest.raises(DataError, match=r"r\.trec:1: this is JSON; name the file \.jsonl"):
+        read_run(tmp_path / "r.trec")
+    write_qrels(Qrels.from_dict({"q": {"d": 1.0}}), tmp_path / "l.qrels", format="jsonl")
+    with pytest.raises(DataError, match=r"l\.qrels:1: this is JSON"):
+        read_qrels(tmp_path / "l.qrels")
+    write_run(run, tmp_path / "brace.trec")
+    assert read_run(tmp_path / "brace.trec") == run
