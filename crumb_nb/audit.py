@@ -96,6 +96,11 @@ def ceiling_all(k: int, gold: Mapping[int, int]) -> float:
 COUNTED = ("recall_any", "recall_all")  # whole questions: their values are h/n
 
 
+def _half(printed: str) -> float:
+    "Half a unit of the last printed decimal, and a little more for the floats: how far a printed figure may lie from the true one."
+    return 0.5 * 10.0 ** -decimals(printed) + 1e-12
+
+
 @dataclass(frozen=True)
 class Cell:
     "One printed figure."
@@ -115,6 +120,16 @@ class Cell:
     @property
     def value(self) -> float:
         return float(_decimal(self.printed))
+
+    @property
+    def least(self) -> float:
+        "The smallest figure that is printed like this."
+        return self.value - _half(self.printed)
+
+    @property
+    def most(self) -> float:
+        "The largest figure that is printed like this."
+        return self.value + _half(self.printed)
 
     def where(self) -> str:
         "The cell's place in words."
@@ -202,14 +217,14 @@ def check_denominators(table: PublishedTable) -> list[Finding]:
 
 
 def check_order(table: PublishedTable) -> list[Finding]:
-    "any ≥ share ≥ all in every row, and no fall with depth k where everything else is equal."
+    "any ≥ share ≥ all in every row, and no fall with depth k where everything else is equal; differences that rounding can have made are none."
     findings = []
     rank = {"recall_any": 2, "R": 1, "recall_all": 0}
     for one in table.cells:
         for two in table.cells:
-            if one.family in rank and two.family in rank and one.k == two.k and one.settings == two.settings and rank[one.family] > rank[two.family] and one.value < two.value:
+            if one.family in rank and two.family in rank and one.k == two.k and one.settings == two.settings and rank[one.family] > rank[two.family] and one.most < two.least:
                 findings.append(Finding("order", "impossible", f"{one.where()} is {one.printed}, below {two.where()} with {two.printed}"))
-            if one.family == two.family in rank and one.settings == two.settings and None not in (one.k, two.k) and one.k < two.k and one.value > two.value:
+            if one.family == two.family in rank and one.settings == two.settings and None not in (one.k, two.k) and one.k < two.k and one.least > two.most:
                 findings.append(Finding("depth", "impossible", f"{one.measure} is {one.printed} but {two.measure} only {two.printed} ({one.where()})"))
     return findings or [Finding("order", "consistent", "any ≥ share ≥ all, and nothing falls with depth")]
 
@@ -221,9 +236,16 @@ def check_ceilings(table: PublishedTable) -> list[Finding]:
     n = sum(table.gold.values())
     findings = []
     for cell in table.cells:
-        if cell.family == "recall_all" and cell.k and cell.value > ceiling_all(cell.k, table.gold):
+        if cell.family == "recall_all" and cell.k and cell.least > ceiling_all(cell.k, table.gold):
             findings.append(Finding("ceiling", "impossible", f"{cell.where()} is {cell.printed}, above its ceiling {ceiling_all(cell.k, table.gold):.4f} (questions with at most {cell.k} gold documents, of {n})"))
     return findings or [Finding("ceiling", "consistent", f"no recall_all@k is above the share of questions with at most k gold documents (gold of {n} questions)")]
+
+
+def _differ(one: Cell, two: Cell) -> bool:
+    "Whether two printed figures cannot be one: the same figure is printed the same with as many decimals, else the intervals must be apart."
+    if decimals(one.printed) == decimals(two.printed):
+        return one.value != two.value
+    return one.most < two.least or two.most < one.least
 
 
 def check_by_construction(table: PublishedTable) -> list[Finding]:
@@ -234,7 +256,7 @@ def check_by_construction(table: PublishedTable) -> list[Finding]:
             if one.measure != two.measure or one.family not in ("recall_any", "recall_all", "R") or one.settings.get("asked") != one.k:
                 continue
             others = [{k: v for k, v in cell.settings.items() if k != "reranker"} for cell in (one, two)]
-            if others[0] == others[1] and one.settings.get("reranker") == "on" and two.settings.get("reranker") == "off" and one.printed != two.printed:
+            if others[0] == others[1] and one.settings.get("reranker") == "on" and two.settings.get("reranker") == "off" and _differ(one, two):
                 text = f"{one.measure} at {one.k} asked is {one.printed} with the reranker and {two.printed} without; reordering {one.k} documents cannot change which {one.k} they are, so what is reranked is not the {one.k} documents counted"
                 findings.append(Finding("by construction", "contradicted", text))
     return findings
@@ -253,7 +275,7 @@ def _claim_definition(table: PublishedTable, claim: Mapping) -> list[Finding]:
         findings.append(Finding("definition", "consistent", f"all {len(cells)} values of {claim['measure']} are whole questions over {n}, as the strict measure must be; a share can be whole too, so this alone is no proof", chance))
     for cell in cells:
         bound = _share_bound(table, cell, n)
-        if bound is not None and cell.value < bound[0]:
+        if bound is not None and cell.most < bound[0]:
             text = f"the source calls it {claim['says']!r}, but {bound[1]} any-hits at k={cell.k} force a share of at least {bound[0]:.4f} and {cell.printed} is printed: it is the strict measure"
             findings.append(Finding("definition", "contradicted", text))
     return findings or [Finding("definition", "cannot tell", f"no value of {claim['measure']} is decisive")]

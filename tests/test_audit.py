@@ -95,12 +95,48 @@ def table(*cells, **changes):
 
 
 def test_impossible_orders_depths_and_ceilings():
-    findings = audit(table(("recall_any@5", "0.5", {}), ("recall_all@5", "0.6", {}), ("recall_any@10", "0.4", {}), ("R@5", "0.7", {})))
+    findings = audit(table(("recall_any@5", "0.50", {}), ("recall_all@5", "0.60", {}), ("recall_any@10", "0.40", {}), ("R@5", "0.70", {})))
     assert found(findings, "order", "impossible", "recall_any@5", "recall_all@5") and found(findings, "order", "impossible", "R@5")
-    assert found(findings, "depth", "impossible", "recall_any@5 is 0.5 but recall_any@10 only 0.4")
+    assert found(findings, "depth", "impossible", "recall_any@5 is 0.50 but recall_any@10 only 0.40")
     assert found(check_ceilings(table(("recall_all@1", "0.40", {}))), "ceiling", "impossible", "0.3617")
     assert found(check_ceilings(table(gold={})), "ceiling", "cannot tell")
     assert found(check_denominators(table(("nDCG@5", "0.4", {}))), "denominator", "cannot tell")
+
+
+@pytest.mark.parametrize("cells, gold", [
+    ([("recall_all@1", "0.6667", {})], {1: 2, 2: 1}),  # 2 of 3 questions have one gold document, and 2/3 is printed .6667
+    ([("recall_any@5", "0.97", {}), ("R@5", "0.9749", {}), ("recall_all@5", "0.9749", {})], {1: 3}),  # all three may be .9749
+    ([("recall_any@5", "0.9749", {}), ("recall_any@10", "0.97", {})], {1: 3}),
+    ([("recall_any@5", "0.9", {}), ("recall_all@5", "1", {})], {1: 3}),  # both may be .95
+    ([("recall_any@5", "0.98", {"asked": 5, "reranker": "on"}), ("recall_any@5", "0.9809", {"asked": 5, "reranker": "off"})], {1: 3}),
+])
+def test_rounding_accuses_nobody(cells, gold):
+    "A printed figure is an interval; there are true figures in these that agree."
+    findings = audit(table(*cells, gold=gold))
+    assert {f.verdict for f in findings if f.check in ("order", "depth", "ceiling", "by construction")} == {"consistent"}
+
+
+@pytest.mark.parametrize("check, cells, gold", [
+    ("ceiling", [("recall_all@1", "0.6668", {})], {1: 2, 2: 1}),  # at least .66675, above 2/3
+    ("order", [("recall_any@5", "0.97", {}), ("recall_all@5", "0.9751", {})], {1: 3}),  # at most .975 against at least .97505
+    ("order", [("R@5", "0.9748", {}), ("recall_all@5", "0.9750", {})], {1: 3}),
+    ("depth", [("recall_any@5", "0.9751", {}), ("recall_any@10", "0.97", {})], {1: 3}),
+    ("by construction", [("recall_any@5", "0.9809", {"asked": 5, "reranker": "on"}), ("recall_any@5", "0.9808", {"asked": 5, "reranker": "off"})], {1: 3}),  # one figure is printed in one way
+    ("by construction", [("recall_any@5", "0.97", {"asked": 5, "reranker": "on"}), ("recall_any@5", "0.9809", {"asked": 5, "reranker": "off"})], {1: 3}),
+    ("by construction", [("recall_any@5", "0.99", {"asked": 5, "reranker": "on"}), ("recall_any@5", "0.9809", {"asked": 5, "reranker": "off"})], {1: 3}),
+])
+def test_what_is_more_than_rounding_is_found(check, cells, gold):
+    findings = audit(table(*cells, gold=gold))
+    assert found(findings, check, "contradicted" if check == "by construction" else "impossible")
+
+
+@pytest.mark.parametrize("printed, verdict", [("0.5", "consistent"), ("0.4", "contradicted"), ("0.45", "contradicted")])
+def test_a_share_below_its_bound_by_rounding_only(printed, verdict):
+    "Ten hits, one of them on a question with one gold document and nine on such with two, force a share of (1 + 9/2) / 10 = .55: .5 may be a rounded .55, .4 and .45 may not."
+    gold = {1: 1, 2: 9}
+    claim = {"check": "definition", "measure": "recall_all", "n": 10, "says": "share"}
+    findings = audit(table(("recall_any@5", "1.0", {}), ("recall_all@5", printed, {}), gold=gold, claims=(claim,)))
+    assert {f.verdict for f in findings if f.check == "definition"} - {"consistent"} == ({verdict} - {"consistent"})
 
 
 def test_claims_that_hold_are_not_reported_as_wrong():
