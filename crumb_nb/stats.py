@@ -110,7 +110,7 @@ def _flip_p(differences: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     n, m = differences.shape
     observed = np.abs(differences.sum(axis=0))
     at_least = observed - 1e-9 * np.maximum(np.abs(differences).sum(axis=0), 1e-300)  # equal up to rounding counts as equal
-    exact = np.array([2.0 ** np.count_nonzero(column) <= resamples for column in differences.T], dtype=bool)
+    exact = np.array([np.count_nonzero(column) < int(resamples).bit_length() for column in differences.T], dtype=bool)  # 2^differing ≤ resamples; the power itself overflows from 1,024 on
     out = np.ones(m)
     for j in np.flatnonzero(exact):
         out[j] = _all_flips(differences[differences[:, j] != 0, j], at_least[j])

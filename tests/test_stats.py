@@ -94,6 +94,15 @@ def test_sampled_randomization_agrees_with_scipy(three):
     assert paired_randomization(three["a"], three["b"], resamples=999) == 1 / 1000  # never zero
 
 
+@pytest.mark.filterwarnings("error")
+def test_any_number_of_questions_may_differ():
+    "2.0 ** 1024 is more than a float holds (an error or a warning, by numpy's version). With 5,000 wins of 5,000 no random flip is as extreme: p = 1 / (resamples + 1)."
+    assert paired_randomization(scores([1] * 5000), scores([0] * 5000), resamples=99) == 1 / 100
+    for n, resamples in ((3, 8), (3, 9), (10, 1024)):  # 2^n ≤ resamples: all patterns, of which two are as extreme
+        assert paired_randomization(scores([1] * n), scores([0] * n), resamples=resamples) == 2 / 2**n
+    assert paired_randomization(scores([1] * 3), scores([0] * 3), resamples=7) != 2 / 2**3, "drawn: a whole number of eighths only by luck"
+
+
 def test_rounding_noise_is_no_difference():
     "0.1 + 0.2 against 0.3 on every question: sums that are equal but for the last bit count as equal."
     a, b = scores([0.1 + 0.2] * 3 + [0.0] * 3), scores([0.3] * 3 + [0.1] * 3)
