@@ -8,6 +8,7 @@ __all__ = ['LIBRARIES', 'format_value', 'to_markdown', 'to_tex', 'write_text', '
 
 # %% ../nbs/60_paper.ipynb #a2968b91
 import importlib.resources
+import itertools
 import json
 import math
 import re
@@ -28,8 +29,8 @@ from .tables import Table, tex_escape
 
 # %% ../nbs/60_paper.ipynb #628ad634
 def format_value(value: Any, decimals: int | None = None) -> str:
-    "A cell as it is printed: NaN and None as an en dash, whole numbers with thousands separators, others with `decimals` places (3)."
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    "A cell as it is printed: NaN, None and NA as an en dash, whole numbers with thousands separators, others with `decimals` places (3)."
+    if pd.api.types.is_scalar(value) and pd.isna(value):  # NaN of every width, None, and the NA of pandas' whole numbers
         return "–"
     if isinstance(value, bool) or not isinstance(value, (int, float)) and not hasattr(value, "dtype"):
         return str(value)
@@ -142,10 +143,12 @@ class Artifact:
         return self
 
     def _use_collection(self, collection) -> None:
-        "Record a collection by its name; one of the same name but another protocol gets the protocol's name too."
-        block, name = _collection_block(collection), collection.name
-        if self._collections.get(name, block) != block:
-            name = f"{collection.name}, {collection.protocol.name}, {collection.protocol.question_filter}, {collection.protocol.unit}"
+        "Record a collection by its name; one of the same name but another protocol gets the protocol's name too, then its gold rule, at last a number."
+        block, protocol = _collection_block(collection), collection.protocol
+        longer = f"{collection.name}, {protocol.name}, {protocol.question_filter}, {protocol.unit}"
+        longest = f"{longer}, {protocol.gold_rule}"
+        names = itertools.chain([collection.name, longer, longest], (f"{longest}, {n}" for n in itertools.count(2)))
+        name = next(name for name in names if self._collections.get(name, block) == block)
         self._collections[name] = block
 
     def note(self, text: str) -> "Artifact":
