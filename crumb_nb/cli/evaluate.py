@@ -28,23 +28,27 @@ def register(subparsers) -> None:
     parser.add_argument("--qrels", metavar="FILE", help="labels: .trec/.qrels, .tsv (BEIR) or .jsonl; instead of --on")
     parser.add_argument("--measures", metavar="LIST", help=f"separated by commas (default: the protocol's, with --qrels {DEFAULT_MEASURES})")
     parser.add_argument("--mode", choices=("exact", "trec_eval", "crumb_eval", "longmemeval_official"), help="a named compatibility mode (default: exact, or the protocol's)")
-    parser.add_argument("--per-query", metavar="FILE", help="write per-query scores as csv")
+    parser.add_argument("--per-query", metavar="FILE", help="write per-query scores as csv; with --on, a column says of which collection")
 
 # %% ../../nbs/73_cli_evaluate.ipynb #c13f3f59
 def main(args: argparse.Namespace) -> int:
     "Score a run."
+    import pandas as pd
+
     from crumb_nb.record_files import write_scores
 
     if bool(args.on) == bool(args.qrels):
         raise DataError("name either a collection with --on, or a file of labels with --qrels")
+    frames = []
     for name, scores in _by_labels(args) if args.qrels else _by_collection(args):
+        frames.append(scores.frame if args.qrels else scores.frame.assign(collection=name))
         print(f"{name}: {args.run}, {len(scores.values):,} judged queries")
         print(text_table(scores.aggregate(), {"value": 4}))
         facts = [f"{value:,} {key.replace('_', ' ')}" for key, value in scores.info.items() if isinstance(value, int) and value]
         if facts:
             print("note: " + ", ".join(facts))
-        if args.per_query:
-            write_scores(scores.frame, args.per_query)
+    if args.per_query:  # once: a file per collection would leave the last one only
+        write_scores(pd.concat(frames, ignore_index=True), args.per_query)
     return 0
 
 
