@@ -3,8 +3,9 @@
 import pytest
 
 from crumb_nb.cli.main import main
+from crumb_nb.protocols import Protocol
 from crumb_nb.record_files import write_qrels, write_run
-from crumb_nb.records import Qrels, Run
+from crumb_nb.records import Collection, Qrels, Run, corpus_frame, queries_frame
 
 IDS = [f"q{i:02}" for i in range(20)]
 
@@ -60,6 +61,11 @@ def test_binary_labels(folder, capsys):
         (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--measures", "MRR"], "it is spelled RR here"),
         (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--measures", "nDCG@10", "--test", "mcnemar"], "needs hits"),
         (["good.jsonl", "fair.trec", "--on", "locomo"], "no query of the collection"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--measures", "Judged@10"], "labels.trec: no measure has a winner (Judged@10)"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--alpha", "2"], "2.0 given, a number between 0 and 1 is expected"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--resamples", "0"], "at least 1 is expected"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--seed", "-1"], "at least 0 is expected"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--plot", "x.foo"], "one of .png, .svg, .pdf"),
     ],
 )
 def test_errors_are_one_sentence_and_exit_code_2(folder, capsys, monkeypatch, arguments, message):
@@ -86,3 +92,45 @@ def test_on_a_collection(folder, capsys):
     assert "| chance |" in out and "| oracle |" in out and "mode trec_eval" in out
     assert main(["compare", str(folder / "first.jsonl"), str(folder / "half.jsonl"), "--on", "locomo"]) == 2
     assert "compare runs of one collection" in capsys.readouterr().err
+
+
+def toy(**protocol) -> Collection:
+    "Twelve documents, of which two questions have six relevant ones each."
+    docs = [f"d{n:02}" for n in range(12)]
+    rules = Protocol("toy", "session", "session", "evidence", ("R@8",)).with_(**protocol)
+    return Collection("toy", corpus_frame(docs, docs), queries_frame(["q0", "q1"], ["one", "two"]), Qrels.from_dict({q: dict.fromkeys(docs[:6], 1.0) for q in ("q0", "q1")}), rules)
+
+
+@pytest.mark.parametrize("protocol", [{"asked": 3}, {"asked": 3, "counted": "document", "aggregate": "max"}])
+def test_chance_and_oracle_are_those_of_what_is_scored(tmp_path, capsys, monkeypatch, protocol):
+    "Files are scored as deep as they are. Six relevant first: R@8 is 1, and so is the ceiling; of three documents asked it would be .5. At random, 8 of 12 places hold 2/3 of them."
+    collection = toy(**protocol)
+    monkeypatch.setattr("crumb_nb.cli.compare.collections_of", lambda args: [collection])
+    docs = sorted(collection.corpus.index)
+    for name, order in (("best", docs), ("worst", docs[::-1])):
+        write_run(Run.from_dict({q: {d: -float(n) for n, d in enumerate(order)} for q in ("q0", "q1")}), tmp_path / f"{name}.jsonl")
+    assert main(["compare", str(tmp_path / "best.jsonl"), str(tmp_path / "worst.jsonl"), "--on", "toy", "--format", "csv"]) == 0
+    out = capsys.readouterr().out
+    value = {line.split(",")[0]: float(line.split(",")[2]) for line in out.splitlines() if line.split(",")[0] in ("best", "worst", "chance", "oracle")}
+    assert value == {"best": 1.0, "worst": pytest.approx(2 / 6), "chance": pytest.approx(8 / 12), "oracle": 1.0}
+    assert main(["compare", str(tmp_path / "best.jsonl"), str(tmp_path / "worst.jsonl"), "--on", "toy"]) == 0
+    out = capsys.readouterr().out
+    assert "asked as in the files" in out and "asked 3" not in out
+
+
+def test_a_collection_with_nothing_to_compare_is_a_note_beside_others(tmp_path, capsys, monkeypatch):
+    "Where at most eight documents can be returned R@8 is fixed, and no run wins it."
+    small = toy().with_(name="small", scope={q: tuple(f"d{n:02}" for n in range(8)) for q in ("q0", "q1")})
+    for name, step in (("a", 1), ("b", -1)):
+        write_run(Run.from_dict({q: {f"d{n:02}": float(step * n) for n in range(8)} for q in ("q0", "q1")}), tmp_path / f"{name}.jsonl")
+    command = ["compare", str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), "--on", "toy"]
+    monkeypatch.setattr("crumb_nb.cli.compare.collections_of", lambda args: [small, toy()])
+    assert main(command) == 0
+    assert "note: small: no measure has a winner (R@8)" in capsys.readouterr().out
+    monkeypatch.setattr("crumb_nb.cli.compare.collections_of", lambda args: [small])
+    assert main(command) == 2
+    assert "crumb-nb: small: no measure has a winner (R@8)" in capsys.readouterr().err
+    write_run(Run.from_dict({q: {"d00": 1.0} for q in ("q0", "q1")}), tmp_path / "b.jsonl")  # one of eight: 1/6, and that is a loss
+    assert main(command) == 0
+    line = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("R@8 "))
+    assert line.split()[1:5] == ["a", "b", "2", "0.8333"]
