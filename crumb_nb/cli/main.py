@@ -8,6 +8,7 @@ __all__ = ['COMMANDS', 'EXAMPLES', 'parser', 'main']
 # %% ../../nbs/70_cli.ipynb #458cc7df
 import argparse
 import importlib
+import linecache
 import os
 import sys
 from collections.abc import Sequence
@@ -87,6 +88,10 @@ def _guarded(module: str, args: argparse.Namespace) -> int:
         return importlib.import_module(module).main(args)
     except (DataError, Unavailable, ImportError) as error:
         return _say(str(error))
+    except ValueError as error:
+        if not _is_refusal(error):
+            raise
+        return _say(str(error))
     except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -95,6 +100,15 @@ def _guarded(module: str, args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\ncrumb-nb: interrupted", file=sys.stderr)
         return 130
+
+
+def _is_refusal(error: ValueError) -> bool:
+    "Whether a `raise ValueError(…)` of the package made the error, which is how it refuses an argument; what numpy or another library raises is our own fault."
+    trace = error.__traceback__
+    while trace.tb_next:
+        trace = trace.tb_next
+    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return trace.tb_frame.f_globals.get("__name__", "").startswith("crumb_nb.") and line.lstrip().startswith("raise ValueError(")
 
 
 def _say(message: str) -> int:
