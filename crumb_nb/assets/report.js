@@ -157,9 +157,9 @@
     const key = [(r) => -Math.abs(r.gap ?? 0), (r) => -(r.gap ?? 0), (r) => r.gap ?? 0][Number(order.value)];
     const top = rows.map((r, n) => [r, n]).sort((x, y) => key(x[0]) - key(y[0]) || x[1] - y[1]).map((x) => x[0]).filter((r) => wanted.every((w) => (r.query[0] + " " + r.query[1]).toLowerCase().includes(w))).slice(0, MOST);
     const better = rows.filter((r) => r.gap > 0).length, worse = rows.filter((r) => r.gap < 0).length;
-    const whole = board.shown === board.total ? `all ${board.total}` : `the ${board.shown} of ${board.total} that this page holds`;
+    const whole = board.shown === board.total ? `all ${board.total} queries` : `the ${board.shown} of ${board.total} queries that this page holds`;
     about.textContent = board.about;
-    verdict.textContent = `${board.measures[m]}: A ${show(mean(board, a, m))}, B ${show(mean(board, b, m))} on average over ${whole} queries. A is better on ${better}, B on ${worse}, they are equal on ${rows.length - better - worse}. ${top.length} listed.`;
+    verdict.textContent = `${board.measures[m]}: A ${show(mean(board, a, m))}, B ${show(mean(board, b, m))} on average over ${whole}. A is better on ${better}, B on ${worse}, they are equal on ${rows.length - better - worse}. ${top.length} listed.`;
     const heads = make("div", "heads", make("span"), make("span", "", "A"), make("span", "", "B"), make("span", "", "A − B"), make("span", "", "query"));
     list.replaceChildren(heads, ...top.map((r) => {
       const summary = make("summary", "", make("span", "", show(r.a)), make("span", "", show(r.b)), make("span", "gap", signed(r.gap)), make("span", "clip", r.query[1]));
