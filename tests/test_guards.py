@@ -2,8 +2,9 @@
 
 import pytest
 
+from crumb_nb.datasets.mini import MINI_NAMES, load_mini
 from crumb_nb.guards import (
-    collection_findings, constant_scores, duplicate_labels, foreign_documents, gold_in_ids, gold_in_texts, guard_collection, guard_run, query_in_corpus, shared_queries, truncated_texts,
+    collection_findings, constant_scores, duplicate_labels, foreign_documents, gold_in_ids, gold_in_texts, gold_out_of_reach, guard_collection, guard_run, query_in_corpus, shared_queries, truncated_texts,
 )
 from crumb_nb.protocols import Protocol
 from crumb_nb.records import Collection, Qrels, Run, corpus_frame, queries_frame
@@ -28,13 +29,35 @@ def test_ids_that_tell():
 
 
 def test_ids_of_parents_count_too():
-    leaky = made({"p1": ("a", "answer_1"), **{f"p{n}": ("c", f"chat_{n}") for n in range(2, 9)}}, {"q": {"answer_1": 1.0}})
+    leaky = made({"p0": ("a", "answer_1"), "p1": ("a", "answer_2"), **{f"p{n}": ("c", f"chat_{n}") for n in range(2, 9)}}, {"q": {"answer_1": 1.0, "answer_2": 1.0}})
     assert gold_in_ids(leaky)[0].example == "answer_1"
+
+
+def test_a_word_of_one_relevant_document_is_no_leak():
+    "docs/bike.md and docs/coffee.md, each the answer to one question: each word is the whole id of one document and separates nothing."
+    assert not gold_in_ids(made({"bike": "a", "coffee": "b", "tea": "c"}, {"q": {"bike": 1.0}, "r": {"coffee": 1.0}}))
+
+
+def test_labels_that_name_no_document():
+    "Labels with the file's name where the id is its stem: every system would score 0 without a word."
+    docs = {"bike": "a", "coffee": "b"}
+    (finding,) = gold_out_of_reach(made(docs, {"q": {"coffee.md": 1.0}, "r": {"bike.md": 1.0, "tea.md": 0.0}}))
+    assert str(finding) == "[warning] gold out of reach: 2 of 2 relevant documents are not in the corpus; e.g. coffee.md (ids look like 'coffee')"
+    assert guard_collection(made(docs, {"q": {"coffee.md": 1.0, "bike": 1.0}}))[0].count == 1
+    assert not gold_out_of_reach(made(docs, {"q": {"coffee": 1.0, "gone": 0.0}})), "what is not relevant need not be there"
+    assert not gold_out_of_reach(made({"p:0": ("a", "p")}, {"q": {"p": 1.0}})), "a document whose passages are there can be found"
+    assert gold_out_of_reach(made({}, {"q": {"a": 1.0}}))[0].example == "a (ids look like '')"
+
+
+@pytest.mark.parametrize("name", MINI_NAMES)
+def test_the_embedded_collections_have_all_their_gold(name):
+    assert not gold_out_of_reach(load_mini(name))
 
 
 def test_texts_that_tell():
     assert [f.guard for f in gold_in_texts(made({"doc-000001": 'doc-000001 {"label": 1}', "b": "c"}, {"q": {"b": 1.0}}))] == ["gold in texts", "ids in texts"]
     assert not gold_in_texts(made({"a": "a fox"}, {"q": {"a": 1.0}})), "an id of one letter occurs in every text"
+    assert not gold_in_texts(made({"coffee": "# Brewing coffee", "b": "c"}, {"q": {"b": 1.0}})), "a heading with the word, which is not the text's beginning"
 
 
 def test_query_in_corpus_folds_case_and_white_space():
