@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 import crumb_nb
 from .paper import write_text
+from .records import escape_surrogates
 
 # %% ../nbs/60a_pages.ipynb #79ee9e1f
 _MARKS = ((re.compile(r"`([^`]+)`"), r"<code>\1</code>"), (re.compile(r"\*\*(.+?)\*\*"), r"<b>\1</b>"), (re.compile(r"&lt;(u|sup)&gt;(.*?)&lt;/\1&gt;"), r"<\1>\2</\1>"))
@@ -84,7 +85,8 @@ def _hashes(texts: Sequence[str]) -> str:
 
 
 def json_block(text: str) -> Markup:
-    "JSON for a script element: no `<`, `>`, `&` and no line separators, so that no text in it can end the element."
+    "JSON for a script element: no `<`, `>`, `&` and no line separators, so that no text in it can end the element; no half characters, so that it can be written."
+    text = escape_surrogates(text)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)

@@ -17,12 +17,13 @@ import numpy as np
 import pandas as pd
 
 from crumb_nb.records import (
-    QUERY_COLUMNS, DataError, Qrels, Run, atomic_path, corpus_frame, queries_frame, read_jsonl, require, within_group, write_jsonl,
+    QUERY_COLUMNS, DataError, Qrels, Run, atomic_path, corpus_frame, escape_surrogates, queries_frame, read_jsonl, require, within_group, write_jsonl,
 )
 
 # %% ../nbs/01a_record_files.ipynb #361a9939
 RUN_FORMATS = {"jsonl": (".jsonl", ".json"), "trec": (".trec", ".run", ".txt", ".res")}
 QRELS_FORMATS = {"jsonl": (".jsonl", ".json"), "beir": (".tsv",), "trec": (".trec", ".qrels", ".qrel", ".txt")}
+_FORMAT_WORDS = {"jsonl": "JSON lines", "beir": "BEIR", "trec": "TREC"}
 
 
 def _format_of(path, format: str | None, choices: Mapping[str, tuple[str, ...]]) -> str:
@@ -35,7 +36,12 @@ def _format_of(path, format: str | None, choices: Mapping[str, tuple[str, ...]])
     for name, suffixes in choices.items():
         if suffix in suffixes:
             return name
-    raise DataError(f"cannot tell the format from {suffix!r}; name it, one of {sorted(choices)}", path=path)
+    if Path(path).is_dir():
+        raise DataError("is a folder, a file is needed", path=path)
+    if suffix in (".gz", ".bz2", ".xz", ".zst", ".zip"):
+        raise DataError("is packed; unpack it first", path=path)
+    known = " or ".join(f"{'/'.join(suffixes)} ({_FORMAT_WORDS[name]})" for name, suffixes in choices.items())
+    raise DataError(f"cannot tell the format from {suffix!r}; rename it to {known}, or name the format (in Python, format={min(choices)!r})", path=path)
 
 # %% ../nbs/01a_record_files.ipynb #c5cc99bf
 def _read_columns(path, n: int, names: str, sep: str | None = None) -> Iterator[tuple[int, list[str]]]:
@@ -75,7 +81,17 @@ def read_run(
     try:
         return Run.from_rows(*columns, query_ids_all=asked, name=Path(path).stem if name is None else name)
     except DataError as error:
+        if kind == "jsonl" and error.row is not None:
+            _refuse_repeated_query(columns, error.row, path, lines)
         raise _placed(error, path, lines) from None
+
+
+def _refuse_repeated_query(columns: tuple[list, list, list], row: int, path, lines: Sequence[int]) -> None:
+    "A document doubled by a second line of its query (a file written twice): the line is what is too many, not the document."
+    queries, docs, _ = columns
+    first = next(lines[n] for n in range(row + 1) if (queries[n], docs[n]) == (queries[row], docs[row]))
+    if first != lines[row]:
+        raise DataError(f"query {queries[row]!r} stands on lines {first} and {lines[row]}; keep one line per query", path=path, line=lines[row], row=row) from None
 
 
 def _placed(error: DataError, path, lines: Sequence[int]) -> DataError:
@@ -111,7 +127,7 @@ def _read_run_trec(path) -> tuple[tuple[list, list, list], list, array]:
 
 # %% ../nbs/01a_record_files.ipynb #ae6c74ac
 def write_run(run: Run, path: "str | os.PathLike", format: str | None = None, ties: str = "doc_id") -> None:
-    "Write a run, ranked, whole or not at all; TREC refuses an id with white space."
+    "Write a run, ranked, whole or not at all; TREC refuses an id with white space or half a character."
     ranked = run.ranked(ties)
     bounds = np.searchsorted(ranked.query, np.arange(len(run.query_ids) + 1))
     if _format_of(path, format, RUN_FORMATS) == "jsonl":
@@ -119,7 +135,7 @@ def write_run(run: Run, path: "str | os.PathLike", format: str | None = None, ti
         return
     _refuse_white_space(run.query_ids, path)
     _refuse_white_space(run.doc_ids, path)
-    tag = "_".join((run.name or "crumb_nb").split())
+    tag = "_".join((run.name or "crumb_nb").split()).encode("utf-8", "replace").decode("utf-8")  # a file's name may hold half characters
     with atomic_path(path) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
         for query_id, doc_id, score, rank in zip(ranked.query_ids[ranked.query], ranked.doc_ids[ranked.doc], ranked.value.tolist(), within_group(ranked.query) + 1):
             file.write(f"{query_id} Q0 {doc_id} {rank} {score!r} {tag}\n")
@@ -137,6 +153,13 @@ def _refuse_white_space(ids: Iterable[str], path) -> None:
     for i in ids:
         if not i or i.split() != [i]:
             raise DataError("the id is empty or contains white space, which TREC files cannot carry; write JSON lines instead", path=path, id=i)
+        _refuse_half(i, path)
+
+
+def _refuse_half(i: str, path) -> None:
+    "UTF-8 cannot carry half a character (a lone surrogate); JSON lines write it as an escape."
+    if escape_surrogates(i) != i:
+        raise DataError("the id contains half a character (a lone surrogate), which this format cannot carry; write JSON lines instead", path=path, id=i)
 
 # %% ../nbs/01a_record_files.ipynb #12cc3060
 def read_qrels(path: "str | os.PathLike", format: str | None = None) -> Qrels:
@@ -194,6 +217,7 @@ def _refuse_tabs(ids: Iterable[str], path) -> None:
     for i in ids:
         if not i or any(c in i for c in "\t\r\n"):
             raise DataError("the id is empty or contains a tab or line end, which this format cannot carry; write JSON lines instead", path=path, id=i)
+        _refuse_half(i, path)
 
 # %% ../nbs/01a_record_files.ipynb #8e9c11e3
 def read_corpus(path: "str | os.PathLike") -> pd.DataFrame:

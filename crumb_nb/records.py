@@ -50,19 +50,36 @@ def atomic_path(path: "str | os.PathLike") -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends without an error.
 
     The folder is made if it is missing. On an error (or an interrupt) the temporary file is removed and `path` is untouched.
+    Raises `DataError` for a place that cannot be written, by the name of `path`.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part" + path.suffix, dir=path.parent)
-    os.close(handle)
+    if os.path.isdir(path):  # known only at the end otherwise, when the work is done
+        raise DataError("is a folder, a file is needed", path=path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part" + path.suffix, dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise _unwritable(path, error) from None
     part = Path(name)
     try:
         yield part
-        _flush(part)
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, path)
+        try:
+            _flush(part)
+            os.chmod(part, 0o666 & ~_umask())
+            os.replace(part, path)
+        except OSError as error:
+            raise _unwritable(path, error) from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: OSError) -> DataError:
+    "Why nothing can be written at `path`; the system's own message names the temporary file."
+    for folder in path.parents:
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            return DataError("is a file, a folder is needed", path=folder)
+    return DataError(f"cannot be written ({error.strerror}); check the path", path=path)
 
 
 def refuse_foreign_folder(

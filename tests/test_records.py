@@ -141,6 +141,27 @@ def test_files_appear_whole_or_not_at_all(tmp_path):
     assert target.read_text() == "good"
 
 
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    "By the name that was asked for, not the temporary file's; the refusal comes before the work where it can be known."
+    (tmp_path / "afile").write_text("")
+    (tmp_path / "dir").mkdir()
+    cases = {
+        tmp_path / "dir": (tmp_path / "dir", "is a folder, a file is needed"),
+        tmp_path / "afile" / "a.jsonl": (tmp_path / "afile", "is a file, a folder is needed"),
+        tmp_path / "afile" / "b" / "a.jsonl": (tmp_path / "afile", "is a file, a folder is needed"),
+        tmp_path / ("n" * 250): (tmp_path / ("n" * 250), "cannot be written (File name too long); check the path"),  # with the temporary ending
+    }
+    for path, (named, what) in cases.items():
+        with pytest.raises(DataError) as caught:
+            with atomic_path(path):
+                raise AssertionError("the work must not begin")
+        assert str(caught.value) == f"{named}: {what}"
+    with pytest.raises(DataError, match=r"late: cannot be written \(.*\); check the path"):
+        with atomic_path(tmp_path / "late"):
+            (tmp_path / "late").mkdir()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["afile", "dir", "late"]
+
+
 @given(data=nested)
 def test_run_round_trip_through_jsonl_keeps_any_id(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
@@ -200,8 +221,12 @@ def test_broken_column_files(tmp_path):
         read_qrels(tmp_path / "bytes.qrels")
     with pytest.raises(DataError, match="cannot be read"):
         read_qrels(tmp_path / "none.qrels")
-    with pytest.raises(DataError, match="cannot tell the format"):
+    with pytest.raises(DataError, match=r"cannot tell the format from '\.xyz'; rename it to \.jsonl/\.json \(JSON lines\) or \.trec/\.run/\.txt/\.res \(TREC\), or name the format"):
         read_run(tmp_path / "r.xyz")
+    with pytest.raises(DataError, match=r"r\.jsonl\.gz: is packed; unpack it first"):
+        read_run(tmp_path / "r.jsonl.gz")
+    with pytest.raises(DataError, match="is a folder, a file is needed"):
+        read_qrels(tmp_path)
     with pytest.raises(ValueError, match="choose one of"):
         read_run(tmp_path / "r.trec", format="csv")
     (tmp_path / "double.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\nq\td\t1\n")
@@ -321,7 +346,6 @@ def test_a_lone_surrogate_is_written_escaped_and_reads_back(tmp_path):
     ("name", "content", "line"),
     [
         ("r.jsonl", '{"query": {"id": "p"}, "items": [{"id": "a", "score": 1}]}\n\n{"query": {"id": "q"}, "items": [{"id": "b", "score": 2}, {"id": "a", "score": 1}, {"id": "b", "score": 1}]}\n', 3),
-        ("r.jsonl", '{"query": {"id": "q"}, "items": [{"id": "b", "score": 1}]}\n{"query": {"id": "q"}, "items": [{"id": "b", "score": 1}]}\n', 2),  # the query's second line
         ("r.trec", "q Q0 b 1 2.0 x\np Q0 b 1 1.0 x\n\nq Q0 b 2 1.0 x\n", 4),
     ],
 )
@@ -331,6 +355,28 @@ def test_a_doubled_document_is_named_with_its_line(tmp_path, name, content, line
     with pytest.raises(DataError, match="document 'b' is listed twice") as caught:
         read_run(tmp_path / name)
     assert caught.value.line == line and f"{name}:{line}: id 'q'" in str(caught.value)
+
+
+def test_a_query_written_twice_is_named_with_both_lines(tmp_path):
+    "A run appended to itself: the second line of the query is too many, whichever document shows it."
+    row = '{"query": {"id": "q1"}, "items": [{"id": "x%s", "score": 2}, {"id": "b", "score": 1}]}\n'
+    (tmp_path / "r.jsonl").write_text(row % 1 + row.replace("q1", "q2") % 1 + row % 2)
+    with pytest.raises(DataError) as caught:
+        read_run(tmp_path / "r.jsonl")
+    assert str(caught.value) == f"{tmp_path}/r.jsonl:3: query 'q1' stands on lines 1 and 3; keep one line per query" and caught.value.line == 3
+
+
+def test_half_characters_are_refused_by_columns_and_kept_by_json(tmp_path):
+    "UTF-8 has no bytes for a lone surrogate; a bare UnicodeEncodeError would name neither file nor id."
+    data = {"q": {"\ud800": 1.0}}
+    for write, name in ((write_run, "r.trec"), (write_qrels, "g.qrels"), (write_qrels, "g.tsv")):
+        with pytest.raises(DataError, match=rf"{name}: id '\\ud800': .*half a character"):
+            write((Run if write is write_run else Qrels).from_dict(data), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    write_run(Run.from_dict(data), tmp_path / "r.jsonl")
+    assert read_run(tmp_path / "r.jsonl").to_dict() == data
+    write_run(Run.from_dict({"q": {"a": 1.0}}, name="r\udcff"), tmp_path / "r.trec")  # a file's name in another encoding
+    assert (tmp_path / "r.trec").read_text() == "q Q0 a 1 1.0 r?\n"
 
 
 def test_other_bad_rows_are_named_with_their_line(tmp_path):

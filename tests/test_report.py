@@ -151,6 +151,8 @@ def test_small_markdown():
     table = blocks("| a | b |\n|---|---:|\n" + "| x | 1 |\n" * 7, most=5)[0]
     assert table["right"] == [False, True] and len(table["rows"]) == 5 and table["more"] == 2
     assert "\u2028" not in json_block('"\u2028<"') and json.loads(json_block('"\u2028<&>"')) == "\u2028<&>"
+    half = json_block('"\ud800"')
+    assert half.encode("utf-8") and json.loads(half) == "\ud800", "a half character in a board must not break the page"
 
 
 def test_boards_merge_and_keep_the_most_different(made):
