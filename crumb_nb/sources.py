@@ -13,6 +13,7 @@ import importlib.util
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,9 +223,11 @@ class RunFile(System):
         documents = set(parents) | set(parents.values())
         unknown = sum(d not in documents for d in run.doc_ids[run.doc])
         frame = run.frame(request.ties)
-        missing = [q for q in request.collection.queries.index if q not in set(run.query_ids[known])]
         made = Run.from_frame(frame) if len(frame) else run
-        return made.with_(info={"unknown_documents": int(unknown), "missing_queries": len(missing)})
+        answered = set(run.query_ids[run.query])
+        apart = {"unknown": [q for q, here in zip(run.query_ids, known) if not here], "missing": [q for q in request.collection.queries.index if q not in answered]}
+        counts = {f"{name}_queries": len(ids) for name, ids in apart.items()}  # a mistyped id is one of each; the rows are gone after this, so they are named here
+        return made.with_(info={"unknown_documents": int(unknown), **counts, **{f"{name}_query_ids": [str(q) for q in ids[:3]] for name, ids in apart.items()}})
 
     def plan(self, request: Request) -> str:
         return f"reads {self.path.name}"
@@ -246,10 +249,38 @@ class UserFunction(System):
 
     def _answer(self, request: Request) -> Run:
         function = load_function(self.spec)
-        wanted = inspect.signature(function).parameters
+        given = self._given(function, {"asked": request.asked, "pool": request.pool, "seed": request.seed})
+        try:
+            answer = function(request.collection, **given)
+        except DataError:
+            raise
+        except Exception as error:  # whatever it is, it is the user's to repair
+            raise DataError(f"{self.spec.name} raised {type(error).__name__}: {' '.join(str(error).split())}{self._place(error)}; CRUMB_NB_DEBUG=1 shows all") from error
+        return as_run(answer, request.collection)
+
+    def _given(self, function: Callable, offered: Mapping[str, Any]) -> dict[str, Any]:
+        "The keywords a function is called with: those offered that it names, then the spec's own; raises `SpecError` where they do not fit."
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise self.spec.error(f"{self.spec.name} does not say what it takes; wrap it in a function of (collection, asked)") from None
+        wanted = signature.parameters
         everything = any(p.kind is p.VAR_KEYWORD for p in wanted.values())
-        given = {name: value for name, value in (("asked", request.asked), ("pool", request.pool), ("seed", request.seed)) if everything or name in wanted}
-        return as_run(function(request.collection, **given, **self.spec.values()), request.collection)
+        given = {name: value for name, value in offered.items() if everything or name in wanted} | self.spec.values()
+        try:
+            signature.bind(None, **given)
+        except TypeError:
+            stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+            takes = ", ".join(stars.get(p.kind, "") + name for name, p in wanted.items())
+            own = "".join(f", {name}=…" for name in self.spec.values())
+            raise self.spec.error(f"{self.spec.name} takes ({takes}); it is called with (collection{own}, asked=…, pool=…, seed=…), those it names") from None
+        return given
+
+    def _place(self, error: Exception) -> str:
+        "Where in the user's own files an error came from, ' (file.py:12)'; '' if in none of them."
+        own = {path.resolve() for path in self.files()}
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() in own]
+        return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
 
     def plan(self, request: Request) -> str:
         return f"calls {self.spec.name.partition(':')[2]} of {self.spec.name.partition(':')[0]}"
