@@ -313,10 +313,19 @@ def _check_arguments(spec: Spec, entry: Entry) -> None:
         raise spec.error(f"{spec.name} takes {wanted}, {len(spec.args)} given; for example {entry.example}")
 
 
+def _check_numbers(spec: Spec, made: type) -> None:
+    "Refuse a word where the settings want a number."
+    numbers = {f.name for f in dataclasses.fields(made) if f.type in (int, float, "int", "float")}
+    for name, value in spec.values().items():
+        if name in numbers and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise spec.error(f"{name}={value!r}: a number is expected")
+
+
 def _settings(spec: Spec, entry: Entry) -> Any:
     "The settings object of a retriever or reranker, its options checked against its fields."
     made = _target(entry, spec)
     _check_options(spec, entry.options if entry.options is not None else [f.name for f in dataclasses.fields(made) if f.init])
+    _check_numbers(spec, made)
     try:
         return made(**spec.values())
     except SpecError:

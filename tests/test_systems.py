@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 
 import numpy as np
@@ -119,6 +120,8 @@ def test_code_hashes_follow_the_file(tmp_path, monkeypatch):
         ("bm25(varaint=lucene)", 5, "choose from variant, k1"),
         ("rrf(bm25, bm25(k2=1))", 15, "no option `k2`"),
         ("bm25(variant=lucine)", 0, "lucene"),
+        ("bm25(k1=abc)", 0, "k1='abc': a number is expected"),
+        ("bm25(b=true)", 0, "a number is expected"),
         ("bm25(bm25)", 0, "no argument"),
         ("rrf(bm25)", 0, "2 or more"),
         ("rrf(bm25, bm25, depth=0)", 0, "positive"),
@@ -272,7 +275,9 @@ def test_a_run_file_is_a_system(tmp_path, monkeypatch):
     write_run(Run.from_dict({"q1": {"d1": 1.0, "elsewhere": 2.0}, "other": {"d1": 1.0}}), "mine.jsonl")
     run = build("run(mine.jsonl)").search(collection(), 10)
     assert run.to_dict() == {"q1": {"elsewhere": 2.0, "d1": 1.0}}, "a document outside the corpus keeps its rank"
-    assert run.info == {"unknown_documents": 1, "missing_queries": 1}
+    missing = [q for q in collection().queries.index if q != "q1"]
+    assert run.info == {"unknown_documents": 1, "unknown_queries": 1, "missing_queries": len(missing), "unknown_query_ids": ["other"], "missing_query_ids": missing[:3]}, "a query of the file that the collection has not, and the other way round"
+    assert json.loads(json.dumps(run.info)) == run.info, "info is kept as JSON"
     assert spec_files("rrf(bm25, run(mine.jsonl))") == [tmp_path / "mine.jsonl"]
     with pytest.raises(NotApplicable, match="none of the 1 queries"):
         build("run(mine.jsonl)").search(collection(queries=queries_frame(["z"], ["z"])), 10)
@@ -298,6 +303,12 @@ def options(collection, depth=1, **more):
 
 def number(collection):
     return 7
+
+def swapped(queries, documents):
+    return {}
+
+def stumbles(collection, asked):
+    return {}["q1"]
 """
 
 
@@ -321,6 +332,23 @@ def test_a_function_is_a_system(own_module, tmp_path):
             build(text).search(collection(), 2)
     with pytest.raises(DataError, match="not int"):
         build("own_systems:number").search(collection(), 2)
+
+
+def test_a_function_that_does_not_fit_or_fails_is_a_sentence(own_module):
+    "The signature is looked at before the call."
+    with pytest.raises(SpecError, match=re.escape("own_systems:swapped takes (queries, documents); it is called with (collection, asked=…, pool=…, seed=…), those it names")):
+        build("own_systems:swapped").search(collection(), 2)
+    with pytest.raises(SpecError, match=re.escape("takes (collection, asked); it is called with (collection, depth=…, asked=…")):
+        build("own_systems:stumbles(depth=2)").search(collection(), 2)
+    line = MODULE.splitlines().index('    return {}["q1"]') + 1
+    with pytest.raises(DataError, match=re.escape(f"own_systems:stumbles raised KeyError: 'q1' (own_systems.py:{line}); CRUMB_NB_DEBUG=1")) as error:
+        build("own_systems:stumbles").search(collection(), 2)
+    assert isinstance(error.value.__cause__, KeyError), "the debug output shows the user's own traceback"
+    with pytest.raises(DataError, match="json:dumps raised TypeError"):
+        build("json:dumps").search(collection(), 2)
+    assert build("own_systems:lists(asked=1)").search(collection(), 2).to_dict() == {q: {"d1": 1.0} for q in collection().queries.index}, "the spec's own value goes before the depth asked"
+    with pytest.raises(SpecError, match="does not say what it takes"):
+        build("builtins:max").search(collection(), 2)
 
 
 def test_answers_of_other_kinds():
