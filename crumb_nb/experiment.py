@@ -31,7 +31,7 @@ from .systems import build
 
 # %% ../nbs/51_experiment.ipynb #9859d884
 CACHE_KINDS = ("runs", "embeddings", "paper", "corpora", "stores")  # all is made from something else; what was downloaded (data, hub) is none of them
-_BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)  # what reading a damaged file raises, EOFError for one without a byte
+_BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, RuntimeError)  # what reading a damaged file raises: EOFError for one without a byte, RuntimeError for a flipped bit by which the zip calls itself encrypted or unknown to us
 
 
 @dataclass(frozen=True)

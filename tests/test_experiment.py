@@ -55,6 +55,12 @@ def test_cache_lists_clears_and_repairs(tmp_path):
     assert cache.list()["system"].tolist() == ["?"], "a file without a byte, as a full disk leaves it"
     cache.fetch("abcd", make, {})
     assert len(made) == 3
+    for n, (place, bit) in enumerate(((8, 1), (8, 32), (10, 1)), 4):  # of the zip's list of contents: encrypted, patched, another compression
+        flipped = bytearray(cache.path("abcd").read_bytes())
+        flipped[flipped.index(b"PK\1\2") + place] ^= bit
+        cache.path("abcd").write_bytes(flipped)
+        cache.list()
+        assert cache.fetch("abcd", make, {}) == Run.from_dict({"q": {"d": 1.0}}) and len(made) == n, "one flipped bit: made anew"
     for kind in ("embeddings", "corpora", "stores"):
         (tmp_path / kind / "one").mkdir(parents=True)
         (tmp_path / kind / "one" / "x").write_bytes(b"12345")
