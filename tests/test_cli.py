@@ -162,7 +162,11 @@ def test_settings_are_typed():
     [
         (["--on", "nothing"], "choose from locomo"),
         (["--on", "locomo", "--set", "unit=page"], "unit"),
-        (["--on", "locomo", "--set", "colour=red"], "colour"),
+        (["--on", "locomo", "--set", "colour=red"], "locomo has no option 'colour'; choose from unit, rule"),
+        (["--on", "legal_qa", "--set", "splt=val"], "--set splt: legal_qa has no option 'splt'; choose from split, tasks, level"),
+        (["--on", "beir", "--set", "splt=val"], "choose from split, title_join"),
+        (["--on", "trec", "--set", "qrels=x"], "trec has no option 'qrels'; choose from fields"),
+        (["--on", "locomo", "--set", "kind=x"], "--set kind: locomo has no option 'kind'"),
         (["--on", "locomo", "--profile", "local"], "no folder was given"),
         (["--on", "crumb", "--set", "tasks=nonsense"], "nonsense"),
     ],
@@ -173,6 +177,37 @@ def test_a_collection_that_is_not_there_is_told(capsys, arguments, text):
 
 
 # --- run, evaluate, info, cache --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--out", "a.csv"], "a.csv: a run file ends in one of .jsonl"),
+        (["--out", "file/r.jsonl"], "is no folder"),
+        (["--scores", "file/below/s.csv"], "is no folder"),
+        (["--scores", "folder"], "is a folder; --scores names a file"),
+        (["--out", "folder.jsonl"], "is a folder; --out names a file"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_before_the_search(capsys, monkeypatch, arguments, text):
+    Path("file").touch()
+    Path("folder").mkdir()
+    Path("folder.jsonl").mkdir()
+    monkeypatch.setattr("crumb_nb.experiment.run_system", lambda *a, **k: pytest.fail("searched"))
+    code, out, err = said(capsys, "run", "bm25", "--on", "legal_qa", *arguments)
+    assert code == 2 and text in err and not out
+
+
+def test_run_says_which_queries_of_a_run_file_are_not_shared(capsys):
+    "A mistyped id is one query too many and one too few; a fused system says it of its part."
+    said(capsys, "run", "bm25", "--on", "legal_qa", "--measures", "RR", "--out", "r.jsonl", "--no-cache")
+    Path("r.jsonl").write_text(Path("r.jsonl").read_text().replace('"lqq-e01"', '"lqq-x01"'))
+    note = "note: 1 query of the run is not in mini/legal_qa (lqq-x01); 1 of 13 without result (lqq-e01)"
+    for system in ("run(r.jsonl)", "rrf(bm25, run(r.jsonl))"):
+        code, out, _ = said(capsys, "run", system, "--on", "legal_qa", "--measures", "RR", "--no-cache")
+        assert code == 0 and out.splitlines().count(note) == 1
+    Path("r.jsonl").write_text("".join(line for line in Path("r.jsonl").read_text().splitlines(True) if "lqq-x01" not in line))
+    assert "note: 1 of 13 queries without result (lqq-e01)" in said(capsys, "run", "run(r.jsonl)", "--on", "legal_qa", "--measures", "RR", "--no-cache")[1]
 
 
 def test_run_prints_scores_and_writes_files(capsys, tmp_path):
@@ -352,3 +387,13 @@ def test_the_installed_script_is_there():
         pytest.skip("the package is not installed in this environment")
     done = subprocess.run([script, "cache", "path"], capture_output=True, text=True, env={**os.environ, "CRUMB_NB_CACHE": "/tmp/x"})
     assert done.returncode == 0 and done.stdout.strip() == str(Path("/tmp/x").resolve())
+    code, _, err = said(capsys, "paper", "xyzzy", "--papers", str(papers.parent))
+    assert code == 2 and "nearest" not in err and "paper --list" in err, "nothing is like it, so nothing is offered"
+
+
+@pytest.mark.parametrize(("systems", "text"), [("bm52", "did you mean bm25"), ("bm25 run(absent.jsonl)", "no such file"), ("rrf(bm25", "spec")])
+def test_paper_reads_its_systems_before_the_first_notebook(papers, capsys, monkeypatch, systems, text):
+    "The artifact has no ranking: nothing else would ever look at --systems."
+    monkeypatch.setattr("crumb_nb.driver.run_paper", lambda *a, **k: pytest.fail("started"))
+    code, out, err = said(capsys, "paper", "one", "--systems", systems, "--papers", str(papers.parent))
+    assert code == 2 and text in err and not out

@@ -8,6 +8,7 @@ __all__ = ['add_command', 'add_data', 'data_of', 'add_collection', 'collections_
 
 # %% ../../nbs/70a_cli_common.ipynb #bb04ea2f
 import argparse
+import inspect
 import os
 import re
 import textwrap
@@ -55,7 +56,26 @@ def collections_of(args: argparse.Namespace) -> list[Collection]:
     except (TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"--on {args.on}: {error}") from None
+        raise DataError(_unknown_option(args.on, str(error)) or f"--on {args.on}: {error}") from None
+
+
+def _unknown_option(what: str, error: str) -> str:
+    "The sentence for a loader that was given an option it has not, by Python's own message; '' for any other error."
+    from crumb_nb.datasets.crumb import load_crumb
+    from crumb_nb.datasets.files import load_beir, load_folder, load_trec
+    from crumb_nb.datasets.locomo import load_locomo
+    from crumb_nb.datasets.longmemeval import load_longmemeval
+
+    found = re.search(r"(\w+)\(\) got (?:an unexpected keyword argument|multiple values for (?:keyword )?argument) '(\w+)'", error)
+    if not found:
+        return ""
+    loaders = {loader.__name__: loader for loader in (load_crumb, load_beir, load_folder, load_trec, load_locomo, load_longmemeval)}
+    loader = loaders.get("load_crumb" if found[1] == "load_crumb_passages" else found[1])
+    fixed = ("source", "qrels")  # --on and --data decide these
+    options = [] if loader is None else [name for name, p in inspect.signature(loader).parameters.items() if p.default is not p.empty and name not in fixed]
+    if loader is load_crumb:
+        options.insert(1, "tasks")
+    return f"--set {found[2]}: {what} has no option '{found[2]}'" + (f"; choose from {', '.join(options)}" if options else "")
 
 
 def _open(what: str, profile: str, data: str, options: dict) -> list[Collection]:

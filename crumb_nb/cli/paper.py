@@ -7,12 +7,15 @@ __all__ = ['EXAMPLES', 'register', 'main', 'listing', 'verdict_lines']
 
 # %% ../../nbs/71_cli_paper.ipynb #184870c8
 import argparse
+import difflib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from .common import add_command, add_data, data_of, positive, text_table
+from ..records import DataError
 
 # %% ../../nbs/71_cli_paper.ipynb #055d8594
 EXAMPLES = """
@@ -48,7 +51,10 @@ def main(args: argparse.Namespace) -> int:
     from crumb_nb.manifests import find_manifests
 
     profile, data = data_of(args)
-    chosen = choose(find_manifests(find_papers(args.papers)), args.ids, profile)
+    manifests = find_manifests(find_papers(args.papers))
+    _check_names(manifests, args.ids)
+    _check_systems(args.systems)
+    chosen = choose(manifests, args.ids, profile)
     if args.list:
         print(listing(chosen))
         return 0
@@ -69,6 +75,26 @@ def main(args: argparse.Namespace) -> int:
         print(f"report: {_report(folder, profile, args.papers, outcomes)}")
     failed = any(o.state in ("failed", "not run") for o in outcomes)
     return int(failed or (judged is not None and judged["verdict"].str.startswith("FAIL").any()))
+
+
+def _check_names(manifests, ids: Sequence[str]) -> None:
+    "Refuse a name that is neither an artifact nor a paper; at most three that are alike, for a list of all helps nobody."
+    known = {m.id for m in manifests} | {m.paper for m in manifests}
+    for name in ids:
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), 3, 0.4)
+            raise DataError(f"no artifact or paper of this name; {'nearest: ' + ', '.join(near) + '; ' if near else ''}`crumb-nb paper --list` shows all", id=name)
+
+
+def _check_systems(text: str) -> None:
+    "Build the specs of --systems and look for their files, before a notebook runs and also where none of the artifacts has a ranking."
+    from crumb_nb.specs import split_specs
+    from crumb_nb.systems import build
+
+    for spec in split_specs(text):
+        for path in build(spec).files():
+            if not path.exists():
+                raise DataError(f"there is no such file; --systems names it in {spec}", path=path)
 
 
 def _report(folder: Path, profile: str, papers: str | None, outcomes) -> Path:

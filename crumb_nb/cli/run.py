@@ -7,9 +7,12 @@ __all__ = ['EXAMPLES', 'register', 'main', 'report']
 
 # %% ../../nbs/72_cli_run.ipynb #eb78acb5
 import argparse
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from .common import add_collection, add_command, collections_of, positive, text_table, validation_of
+from ..records import DataError
 
 # %% ../../nbs/72_cli_run.ipynb #a7bc17ad
 EXAMPLES = """
@@ -43,7 +46,8 @@ def main(args: argparse.Namespace) -> int:
     from crumb_nb.record_files import write_run, write_scores
     from crumb_nb.systems import build, explain
 
-    build(args.system)  # a bad spec is told before data are read
+    build(args.system)  # a bad spec is told before data are read, and a file that cannot be written before anything is searched
+    _check_outputs(args)
     collections = collections_of(args)
     cache = None if args.no_cache else Cache()
     measures = args.measures.split(",") if args.measures else None
@@ -67,9 +71,39 @@ def report(result, collection, card: bool = False) -> str:
 
     p = result.provenance
     head = f"{collection.name}: {result.system}, asked {p['asked']}, pool {p['pool'] or 'as asked'}, unit {p['unit']}{'' if p['unit'] == p['counted'] else ' counted as ' + p['counted']}, {p['judged']:,} questions"
-    notes = [*(f"note: {note}" for note in collection.notes), *map(str, result.findings)]
+    notes = [*(f"note: {note}" for note in (*collection.notes, *_apart(result.run.info, collection))), *map(str, result.findings)]
     cards = [render_card(protocol_card(collection.protocol, collection, result.run), "text")] if card else []
     return "\n".join([head, text_table(result.scores.aggregate(), {"value": 4}), *notes, *cards])
+
+
+def _apart(info: Mapping, collection) -> list[str]:
+    "What a run file and the collection do not share, for the run and the parts it was made of, each once."
+    named = {name: f"({', '.join(ids)}{' …' if info[f'{name}_queries'] > len(ids) else ''})" for name in ("unknown", "missing") if (ids := info.get(f"{name}_query_ids"))}
+    said = []
+    if "unknown" in named:
+        n = info["unknown_queries"]
+        said.append(f"{n:,} {'query of the run is' if n == 1 else 'queries of the run are'} not in {collection.name} {named['unknown']}")
+    if "missing" in named:
+        said.append(f"{info['missing_queries']:,} of {len(collection.queries):,}{'' if said else ' queries'} without result {named['missing']}")
+    inner = [note for part in info.get("parts", {}).values() for note in _apart(part, collection)]
+    return list(dict.fromkeys([*(["; ".join(said)] if said else []), *inner]))
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    "Refuse --out and --scores that could not be written; a missing folder is made later, so the nearest one that is there is asked."
+    from crumb_nb.record_files import RUN_FORMATS
+
+    suffixes = [suffix for known in RUN_FORMATS.values() for suffix in known]
+    if args.out and Path(args.out).suffix.lower() not in suffixes:
+        raise DataError(f"a run file ends in one of {', '.join(suffixes)}; choose one for --out", path=args.out)
+    for option, name in (("--out", args.out), ("--scores", args.scores)):
+        if not name:
+            continue
+        if Path(name).is_dir():
+            raise DataError(f"is a folder; {option} names a file", path=name)
+        folder = next(p for p in Path(name).absolute().parents if p.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise DataError(f"{option} {name} cannot be written: this {'is no folder' if not folder.is_dir() else 'folder does not permit it'}", path=folder)
 
 
 def _named(path: str, collection, n: int) -> Path:
