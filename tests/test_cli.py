@@ -250,7 +250,9 @@ def test_evaluate_against_labels(capsys):
     write_run(Run.from_dict({"q1": {"a": 2.0, "b": 1.0}, "q3": {"a": 1.0}}), "mine.trec")
     write_qrels(Qrels.from_dict({"q1": {"b": 1.0}, "q2": {"a": 1.0}}), "labels.trec")
     code, out, _ = said(capsys, "evaluate", "mine.trec", "--qrels", "labels.trec", "--measures", "RR", "--per-query", "s.csv", "--mode", "trec_eval")
-    assert code == 0 and out.splitlines()[2].split() == ["RR", "0.2500", "2"] and "1 unjudged ignored" in out
+    assert code == 0 and out.splitlines()[2].split() == ["RR", "0.2500", "2"]
+    # the queries are named, and the number of judged ones, which the header has, is not repeated
+    assert out.splitlines()[3:] == ["note: mine.trec has no result for 1 of 2 queries (q2); counted 0", "note: mine.trec has 1 of 2 queries without labels (q3); ignored"]
     assert read_scores("s.csv")["value"].tolist() == [0.5, 0.0]
     for arguments in (["mine.trec"], ["mine.trec", "--qrels", "labels.trec", "--on", "locomo"]):
         code, _, err = said(capsys, "evaluate", *arguments)
@@ -272,6 +274,58 @@ def test_evaluate_writes_the_queries_of_all_collections(capsys):
     written = read_scores("s.csv")
     assert code == 0 and out.count("judged queries") == 2
     assert written.groupby("collection")["query_id"].agg(list).to_dict() == {c.name: c.protocol.judged(c) for c in collections}
+
+
+def legal(items: dict, name: str, drop: int = 0):
+    "A run file of the queries of legal_qa but the last `drop`, each with the same items."
+    from crumb_nb.datasets.mini import load_mini
+
+    ids = list(load_mini("legal_qa").qrels.query_ids)
+    write_run(Run.from_dict({q: items for q in ids[: len(ids) - drop]}), name)
+    return ids
+
+
+def test_evaluate_says_which_documents_and_queries_do_not_fit(capsys):
+    "Zeros that come of wrong ids look like those of a bad system: all wrong is refused, some wrong is said."
+    legal({"d01aa": 2.0, "d02bb": 1.0}, "blind.jsonl")
+    code, out, err = said(capsys, "evaluate", "blind.jsonl", "--on", "legal_qa")
+    assert code == 2 and not out
+    assert err == "crumb-nb: blind.jsonl: none of its 26 rows names a document of mini/legal_qa (e.g. 'd01aa'; ids look like 'lq-01:0'); ids from crumb-nb export must go through crumb-nb import first\n"
+    ids = legal({"lq-01:0": 2.0, "d02bb": 1.0}, "half.jsonl", drop=9)  # 4 of the 13 remain, each with one known document of two
+    code, out, _ = said(capsys, "evaluate", "half.jsonl", "--on", "legal_qa")
+    assert code == 0 and "[warning] unknown documents: 4 of 8 rows" in out and "13 judged\n" not in out
+    assert f"note: half.jsonl has no result for 9 of 13 queries ({ids[4]}, …); counted 0 by the protocol" in out
+    write_run(Run.from_dict({ids[0]: {"lq-01:0": 1.0}, "zz": {"lq-01:0": 1.0}}), "other.jsonl")
+    assert "note: other.jsonl has 1 of 2 queries that legal_qa does not have (zz); ignored" in said(capsys, "evaluate", "other.jsonl", "--on", "legal_qa")[1]
+
+
+def test_evaluate_says_of_which_tasks_a_file_has_nothing(capsys):
+    "One of eight is no score of CRUMB; a query of a task that was opened is not unknown."
+    legal({"lq-01:0": 1.0}, "legal.jsonl")
+    code, out, _ = said(capsys, "evaluate", "legal.jsonl", "--on", "crumb")
+    assert code == 0 and out.splitlines()[-1] == "note: the file has no query of mini/clinical_trial, mini/code_retrieval, … (7 of 8 collections)"
+
+
+def test_evaluate_refuses_labels_of_other_queries_and_options_nobody_hears(capsys):
+    "No query in common is the wrong file, not a score of 0; --set is read by loaders, and labels have none."
+    write_run(Run.from_dict({"q1": {"a": 1.0}}), "mine.jsonl")
+    write_qrels(Qrels.from_dict({"zz": {"a": 1.0}}), "none.qrels")
+    code, out, err = said(capsys, "evaluate", "mine.jsonl", "--qrels", "none.qrels")
+    assert code == 2 and not out and err == "crumb-nb: mine.jsonl holds none of the 1 judged queries of none.qrels (run: 'q1', labels: 'zz')\n"
+    write_qrels(Qrels.from_dict({"q1": {"a": 1.0}}), "fits.qrels")
+    code, _, err = said(capsys, "evaluate", "mine.jsonl", "--qrels", "fits.qrels", "--set", "unit=turn")
+    assert code == 2 and "--set unit=turn" in err and "needs --on" in err
+
+
+def test_evaluate_help_shows_the_run_files(capsys):
+    "Both lines as they are in the help can be written to a file and scored."
+    with pytest.raises(SystemExit):
+        main(["evaluate", "--help"])
+    out = capsys.readouterr().out
+    for line, name in (('{"query": {"id": "q1"}, "items": [{"id": "d1", "score": 3.2}]}', "a.jsonl"), ("q1 Q0 d1 1 3.2 tag", "a.trec")):
+        assert line in out
+        Path(name).write_text(line + "\n")
+        assert read_run(name).to_dict() == {"q1": {"d1": 3.2}}
 
 
 def test_info(capsys):
@@ -379,14 +433,6 @@ def test_paper_lists_and_knows_its_names(papers, capsys):
     assert code == 0 and pd.Series(out.split()).isin(["one", "demo", "table", "One"]).any()
     code, _, err = said(capsys, "paper", "on", "--papers", str(papers.parent))
     assert code == 2 and "one" in err
-
-
-def test_the_installed_script_is_there():
-    script = Path(sys.executable).parent / "crumb-nb"
-    if not script.exists():
-        pytest.skip("the package is not installed in this environment")
-    done = subprocess.run([script, "cache", "path"], capture_output=True, text=True, env={**os.environ, "CRUMB_NB_CACHE": "/tmp/x"})
-    assert done.returncode == 0 and done.stdout.strip() == str(Path("/tmp/x").resolve())
     code, _, err = said(capsys, "paper", "xyzzy", "--papers", str(papers.parent))
     assert code == 2 and "nearest" not in err and "paper --list" in err, "nothing is like it, so nothing is offered"
 
@@ -397,3 +443,11 @@ def test_paper_reads_its_systems_before_the_first_notebook(papers, capsys, monke
     monkeypatch.setattr("crumb_nb.driver.run_paper", lambda *a, **k: pytest.fail("started"))
     code, out, err = said(capsys, "paper", "one", "--systems", systems, "--papers", str(papers.parent))
     assert code == 2 and text in err and not out
+
+
+def test_the_installed_script_is_there():
+    script = Path(sys.executable).parent / "crumb-nb"
+    if not script.exists():
+        pytest.skip("the package is not installed in this environment")
+    done = subprocess.run([script, "cache", "path"], capture_output=True, text=True, env={**os.environ, "CRUMB_NB_CACHE": "/tmp/x"})
+    assert done.returncode == 0 and done.stdout.strip() == str(Path("/tmp/x").resolve())

@@ -17,6 +17,7 @@ def folder(tmp_path):
     write_qrels(Qrels.from_dict({q: {"other": 1} for q in IDS}), tmp_path / "binary.tsv")
     write_run(Run.from_dict({q: {"gold": 2.0, "other": 1.0} for q in IDS}), tmp_path / "good.jsonl")
     write_run(Run.from_dict({q: {"gold": 1.0, "other": 2.0 if n % 4 else 0.5} for n, q in enumerate(IDS)}), tmp_path / "fair.trec")
+    write_run(Run.from_dict({"zz": {"gold": 1.0}}), tmp_path / "strange.jsonl")
     (tmp_path / "sub").mkdir()
     write_run(Run.from_dict({q: {"other": 2.0} for q in IDS}), tmp_path / "sub" / "good.jsonl")
     return tmp_path
@@ -65,6 +66,9 @@ def test_binary_labels(folder, capsys):
         (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--alpha", "2"], "2.0 given, a number between 0 and 1 is expected"),
         (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--resamples", "0"], "at least 1 is expected"),
         (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--seed", "-1"], "at least 0 is expected"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--out", "x.foo"], "one of .md, .csv, .tex, .html"),
+        (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--set", "unit=turn"], "needs --on"),
+        (["good.jsonl", "strange.jsonl", "--qrels", "labels.trec"], "strange.jsonl holds none of the 20 judged queries of labels.trec (run: 'zz', labels: 'q00')"),
         (["good.jsonl", "fair.trec", "--qrels", "labels.trec", "--plot", "x.foo"], "one of .png, .svg, .pdf"),
     ],
 )
@@ -73,6 +77,35 @@ def test_errors_are_one_sentence_and_exit_code_2(folder, capsys, monkeypatch, ar
     assert main(["compare", *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error and "Traceback" not in error
+
+
+@pytest.mark.parametrize("suffix, sign", [(".tex", r"\toprule"), (".html", "<table"), (".md", "|---|"), (".CSV", "system,measure")])
+def test_the_suffix_of_out_names_the_format(folder, suffix, sign):
+    "Markdown in o.tex would break the paper that reads it; a format that is named wins."
+    arguments = ["compare", str(folder / "good.jsonl"), str(folder / "fair.trec"), "--qrels", str(folder / "labels.trec"), "--measures", "P@1", "--out", str(folder / f"o{suffix}")]
+    assert main(arguments) == 0 and sign in (folder / f"o{suffix}").read_text()
+    assert main([*arguments, "--format", "md"]) == 0 and "|---|" in (folder / f"o{suffix}").read_text()
+
+
+def test_what_a_run_lacks_is_said_beside_the_table(tmp_path, capsys, monkeypatch):
+    "4 of 13 queries, an unknown document per query in both, an unknown query, one of eight tasks: all on stderr, with the name of the run."
+    from crumb_nb.datasets.mini import load_mini
+
+    monkeypatch.chdir(tmp_path)
+    ids = list(load_mini("legal_qa").qrels.query_ids)
+    items = {"lq-01:0": 2.0, "d02bb": 1.0}
+    write_run(Run.from_dict({q: items for q in ids}), "full.jsonl")
+    write_run(Run.from_dict({**{q: {"lq-01:0": 1.0} for q in ids[:4]}, "zz": items}), "part.jsonl")
+    write_run(Run.from_dict({q: {"d02bb": 1.0} for q in ids}), "blind.jsonl")
+    assert main(["compare", "full.jsonl", "part.jsonl", "--on", "crumb", "--measures", "nDCG@10", "--resamples", "100"]) == 0
+    out, err = capsys.readouterr()
+    assert f"note: part.jsonl has no result for 9 of 13 queries ({ids[4]}, …); counted 0 by the protocol" in err.splitlines()
+    assert "full: [warning] unknown documents: 13 of 26 rows name a document that is not in the corpus; e.g. d02bb" in err.splitlines()
+    assert "note: part.jsonl has 1 of 5 queries that crumb does not have (zz); ignored" in err.splitlines()
+    assert "note: the files have no query of mini/clinical_trial, mini/code_retrieval, … (7 of 8 collections)" in err.splitlines()
+    assert "note:" not in out and "[warning]" not in out
+    assert main(["compare", "full.jsonl", "blind.jsonl", "--on", "legal_qa"]) == 2
+    assert "blind.jsonl: none of its 13 rows names a document of mini/legal_qa" in capsys.readouterr().err
 
 
 def test_on_a_collection(folder, capsys):

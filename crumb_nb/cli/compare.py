@@ -7,10 +7,11 @@ __all__ = ['EXAMPLES', 'FORMATS', 'PLOTS', 'SHOWN', 'register', 'main']
 
 # %% ../../nbs/73a_cli_compare.ipynb #552c8047
 import argparse
+import sys
 from collections.abc import Iterator
 
 from .common import add_collection, add_command, collections_of, text_table
-from .evaluate import DEFAULT_MEASURES
+from .evaluate import DEFAULT_MEASURES, against_labels, check_labels, deepest, lacking_note, on_collection, unknown_note
 from ..records import DataError
 
 # %% ../../nbs/73a_cli_compare.ipynb #273f411e
@@ -39,7 +40,7 @@ def register(subparsers) -> None:
     parser.add_argument("--alpha", type=float, default=0.05, help="level of significance (default: %(default)s)")
     parser.add_argument("--resamples", type=int, default=10_000, help="of test and intervals (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of test and intervals (default: %(default)s)")
-    parser.add_argument("--format", choices=FORMATS, default="md", help="of the table (default: %(default)s)")
+    parser.add_argument("--format", choices=FORMATS, help="of the table (default: by the suffix of --out, else md)")
     parser.add_argument("--out", metavar="FILE", help="write the table there instead of printing it")
     parser.add_argument("--plot", metavar="FILE", help="per-question differences of the first two runs in the first measure, as .png, .svg or .pdf")
 
@@ -60,51 +61,64 @@ def _scored(args: argparse.Namespace) -> Iterator[tuple[str, dict, dict]]:
     if args.qrels:
         yield args.qrels, *_by_labels(args, names)
         return
-    for collection in collections_of(args):
+    lacking = []
+    for collection in (collections := collections_of(args)):
         if args.mode:
             collection = collection.with_(protocol=collection.protocol.with_(mode=args.mode))
         scores = _on_collection(args, names, collection)
-        if scores:
+        if not scores:
+            lacking.append(collection.name)
+        else:
             from crumb_nb.tables import structure_of
 
             # the files are scored at full depth, and chance and ceiling must be those of what is scored: not of the protocol's asked
-            asked = None if collection.protocol.aggregate else _deepest(collection)
+            asked = None if collection.protocol.aggregate else deepest(collection)
             extra = structure_of(collection, next(iter(scores.values())).measures, asked=asked)
             yield collection.name, scores, {**extra, "facts": {**extra["facts"], "asked": "as in the files"}}
+    if len(lacking) < len(collections):  # else the caller refuses
+        _say([*lacking_note("the files have", lacking, len(collections)), *(note for path in args.runs for note in unknown_note(path, args.on, collections))])
 
 
-def _deepest(collection) -> int:
-    "More than a list of the collection can hold."
-    return max(len(collection.corpus), collection.protocol.asked)
+def _say(notes: list[str]) -> None:
+    "Notes go to stderr: the table on stdout may be read by a program."
+    for note in notes:
+        print(note, file=sys.stderr)
+
+
+def _said(scored: dict) -> dict:
+    "The Scores of each run by name, after saying what must be said with them: a finding once, with the runs that have it."
+    findings: dict[str, list[str]] = {}
+    for name, (_, notes, found) in scored.items():
+        _say(notes)
+        for finding in found:
+            findings.setdefault(finding, []).append(name)
+    _say([f"{', '.join(names)}: {finding}" for finding, names in findings.items()])
+    return {name: each.scores for name, each in scored.items()}
 
 
 def _by_labels(args: argparse.Namespace, names: list[str]) -> tuple[dict, dict]:
     "Scores of the runs against a file of labels."
-    from crumb_nb.metrics import evaluate
-    from crumb_nb.record_files import read_qrels, read_run
+    from crumb_nb.record_files import read_qrels
 
     qrels = read_qrels(args.qrels)
     binary = read_qrels(args.binary_qrels) if args.binary_qrels else None
-    measures = (args.measures or DEFAULT_MEASURES).split(",")
-    scores = {name: evaluate(read_run(path), qrels, measures, binary_qrels=binary, mode=args.mode) for name, path in zip(names, args.runs)}
-    return scores, {"facts": {"labels": args.qrels, "mode": args.mode}}
+    scored = {name: against_labels(path, args.qrels, qrels, args.measures, binary_qrels=binary, mode=args.mode) for name, path in zip(names, args.runs)}
+    return _said(scored), {"facts": {"labels": args.qrels, "mode": args.mode}}
 
 
 def _on_collection(args: argparse.Namespace, names: list[str], collection) -> dict:
     "Scores of the runs on a collection; none if it is not the runs' collection."
-    from crumb_nb.experiment import run_system
-    from crumb_nb.specs import Spec
-    from crumb_nb.systems import NotApplicable
+    from crumb_nb.sources import NotApplicable
 
-    scores = {}
+    scored = {}
     for name, path in zip(names, args.runs):
         try:
-            scores[name] = run_system(str(Spec("run", (Spec(path, quoted=True),))), collection, asked=_deepest(collection), measures=args.measures.split(",") if args.measures else None).scores
+            scored[name] = on_collection(path, collection, args.measures)
         except NotApplicable:
             continue
-    if scores and len(scores) < len(names):
-        raise DataError(f"only {', '.join(scores)} has queries of {collection.name}; compare runs of one collection")
-    return scores
+    if scored and len(scored) < len(names):
+        raise DataError(f"only {', '.join(scored)} has queries of {collection.name}; compare runs of one collection")
+    return _said(scored)
 
 # %% ../../nbs/73a_cli_compare.ipynb #af2243a1
 SHOWN = ("measure", "a", "b", "n", "difference", "low", "high", "p", "p_adjusted", "wins", "ties", "losses", "detectable")
@@ -115,11 +129,11 @@ def main(args: argparse.Namespace) -> int:
     "Compare runs."
     from crumb_nb.records import atomic_path
 
-    if bool(args.on) == bool(args.qrels):
-        raise DataError("name either a collection with --on, or a file of labels with --qrels")
+    check_labels(args)
     if len(args.runs) < 2:
         raise DataError("a comparison needs two run files")
     _check_numbers(args)
+    form = _format(args)
     if args.baseline and args.baseline not in args.runs:
         raise DataError(f"is not one of the runs {', '.join(args.runs)}", field="--baseline", id=args.baseline)
     tables, found, reasons = [], 0, []
@@ -129,7 +143,7 @@ def main(args: argparse.Namespace) -> int:
             reasons.append(f"{name}: no measure has a winner ({', '.join(map(str, next(iter(scores.values())).measures))}); name one such as nDCG@10 with --measures")
             continue
         found += 1
-        tables.append(getattr(table, f"to_{args.format}")())
+        tables.append(getattr(table, f"to_{form}")())
         if not args.out:
             print(tables[-1])
         print(text_table(pairs[list(SHOWN)], _DIGITS))
@@ -143,6 +157,16 @@ def main(args: argparse.Namespace) -> int:
         with atomic_path(args.out) as part:
             part.write_text("\n".join(tables), encoding="utf-8")
     return 0
+
+
+def _format(args: argparse.Namespace) -> str:
+    "The table's format: the one named, else that of the suffix of --out."
+    if args.format or not args.out:
+        return args.format or FORMATS[0]
+    suffix = args.out.lower().rpartition(".")[2]
+    if suffix not in FORMATS:  # Markdown in a file of another name would go unnoticed
+        raise DataError(f"{args.out} given, a file that ends in one of {', '.join('.' + f for f in FORMATS)} is expected; or name the format with --format", field="--out")
+    return suffix
 
 
 def _check_numbers(args: argparse.Namespace) -> None:
