@@ -7,13 +7,12 @@ __all__ = ['EXAMPLES', 'register', 'main']
 
 # %% ../../nbs/79_cli_import.ipynb #5851dfae
 import argparse
-import json
 from pathlib import Path
 
 from .common import add_collection, add_command, collections_of
 from ..datasets.engines import import_results, write_imported
-from ..record_files import RUN_FORMATS, write_run
-from ..records import DataError, Run, atomic_path
+from ..record_files import RUN_FORMATS
+from ..records import DataError
 
 # %% ../../nbs/79_cli_import.ipynb #7db2ed18
 EXAMPLES = """
@@ -41,17 +40,7 @@ def main(args: argparse.Namespace) -> int:
     if len(collections) > 1:
         raise DataError(f"--on {args.on} names {len(collections)} collections; choose one, e.g. --set tasks={collections[0].name.split('/')[-1]}")
     run = import_results(collections[0], args.results, args.engine, args.revision)
-    _write(run, args.to)
+    write_imported(run, args.to, format=None)
     print("\n".join(f"{name:<10} {value}" for name, value in run.info.items()))
     print(f"\nrun of {len(run):,} rows written to {args.to}")
     return 0
-
-
-def _write(run: Run, path: str) -> None:
-    "Write the run in the format of the file's suffix, with its counts beside it."
-    if Path(path).suffix.lower() in RUN_FORMATS["jsonl"]:
-        write_imported(run, path)
-        return
-    write_run(run, path)
-    with atomic_path(f"{path}.info.json") as part:  # where `read_info` looks
-        part.write_text(json.dumps(dict(run.info), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -135,9 +135,9 @@ def _document(item, haystack: set[str], back: Mapping, texts: Mapping, counts: d
     return max(found, default=None)  # of documents with the same text any is right; the tie rule's first
 
 
-def write_imported(run: Run, path: "str | os.PathLike") -> None:
-    "Write an imported run as CRUMB JSON lines, and its counts beside it as `<path>.info.json`."
-    write_run(run, path, "jsonl")
+def write_imported(run: Run, path: "str | os.PathLike", format: str | None = "jsonl") -> None:
+    "Write an imported run, as CRUMB JSON lines or in another `format` of `write_run` (None: by the suffix), and its counts beside it as `<path>.info.json`."
+    write_run(run, path, format)
     with atomic_path(f"{os.fspath(path)}.info.json") as part:
         part.write_text(json.dumps(dict(run.info), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
