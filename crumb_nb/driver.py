@@ -7,6 +7,7 @@ __all__ = ['without_expected', 'artifact_key', 'Stamps', 'find_papers', 'choose'
            'check_verdicts', 'record_expected']
 
 # %% ../nbs/63_driver.ipynb #3d5a94a4
+import difflib
 import json
 import math
 import os
@@ -100,15 +101,9 @@ def choose(manifests: Sequence[Manifest], ids: Sequence[str], profile: str) -> l
     known = {m.id for m in manifests} | {m.paper for m in manifests}
     for name in ids:
         if name not in known:
-            raise DataError(f"no artifact or paper of this name; `crumb-nb paper --list` shows all, nearest: {', '.join(_nearest(name, known))}", id=name)
+            near = difflib.get_close_matches(name, sorted(known), 3, 0.4)  # at most three, for a list of all helps nobody
+            raise DataError(f"no artifact or paper of this name; {'nearest: ' + ', '.join(near) + '; ' if near else ''}`crumb-nb paper --list` shows all", id=name)
     return [m for m in manifests if profile in m.profiles and (not ids or m.id in ids or m.paper in ids)]
-
-
-def _nearest(name: str, known: set[str]) -> list[str]:
-    "Names alike, or all when none is."
-    import difflib
-
-    return difflib.get_close_matches(name, known, 3, 0.4) or sorted(known)
 
 # %% ../nbs/63_driver.ipynb #15c781f4
 @dataclass(frozen=True)

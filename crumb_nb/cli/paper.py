@@ -7,9 +7,7 @@ __all__ = ['EXAMPLES', 'register', 'main', 'listing', 'verdict_lines']
 
 # %% ../../nbs/71_cli_paper.ipynb #184870c8
 import argparse
-import difflib
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -52,9 +50,8 @@ def main(args: argparse.Namespace) -> int:
 
     profile, data = data_of(args)
     manifests = find_manifests(find_papers(args.papers))
-    _check_names(manifests, args.ids)
-    _check_systems(args.systems)
     chosen = choose(manifests, args.ids, profile)
+    _check_systems(args.systems)
     if args.list:
         print(listing(chosen))
         return 0
@@ -75,15 +72,6 @@ def main(args: argparse.Namespace) -> int:
         print(f"report: {_report(folder, profile, args.papers, outcomes)}")
     failed = any(o.state in ("failed", "not run") for o in outcomes)
     return int(failed or (judged is not None and judged["verdict"].str.startswith("FAIL").any()))
-
-
-def _check_names(manifests, ids: Sequence[str]) -> None:
-    "Refuse a name that is neither an artifact nor a paper; at most three that are alike, for a list of all helps nobody."
-    known = {m.id for m in manifests} | {m.paper for m in manifests}
-    for name in ids:
-        if name not in known:
-            near = difflib.get_close_matches(name, sorted(known), 3, 0.4)
-            raise DataError(f"no artifact or paper of this name; {'nearest: ' + ', '.join(near) + '; ' if near else ''}`crumb-nb paper --list` shows all", id=name)
 
 
 def _check_systems(text: str) -> None:
