@@ -29,7 +29,7 @@ from .experiment import cache_folder
 from .manifests import PROFILES, VERDICT_COLUMNS, Manifest, find_manifests, verdicts
 from .paper import LIBRARIES, write_text
 from .provenance import canonical_json, file_sha256, package_versions, text_sha256
-from .records import DataError
+from .records import DataError, process_alive
 from .runner import STANDARD, STATES, Outcome, check_parameters, make_artifact, notebook_parameters, read_notebook
 from .specs import code_hashes, imported_modules, parse_spec, split_specs
 from .systems import spec_files
@@ -191,20 +191,9 @@ def _work_folder(folder: Path, profile: str) -> Path:
     work = folder.parent.parent / f".{folder.parent.name}.work" / profile
     work.mkdir(parents=True, exist_ok=True)
     for old in work.glob("run-*-*"):
-        if not _alive(int(old.name.split("-")[1])):
+        if not process_alive(int(old.name.split("-")[1])):
             shutil.rmtree(old, ignore_errors=True)
     return work
-
-
-def _alive(pid: int) -> bool:
-    "True if a process of this number runs."
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 @contextmanager

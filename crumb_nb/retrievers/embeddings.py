@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..records import DataError, atomic_path
+from ..records import DataError, atomic_path, process_alive
 
 # %% ../../nbs/41_embeddings.ipynb #052722ce
 class TextEncoder(Protocol):
@@ -358,12 +358,11 @@ def _claimed(path: Path) -> bool:
         pass
     try:
         number = path.read_text(encoding="ascii")
-        if number or time.time() - path.stat().st_mtime < 60:  # empty: being written, which takes no minute
-            os.kill(int(number), 0)
+        if process_alive(int(number)) if number else time.time() - path.stat().st_mtime < 60:  # empty: being written, which takes no minute
             return False
-    except (ProcessLookupError, FileNotFoundError):
+    except FileNotFoundError:
         pass
-    except (ValueError, OSError):  # being written, or a process of somebody else
+    except (ValueError, OSError):  # half written, or not to be read
         return False
     path.write_text(str(os.getpid()), encoding="ascii")
     return True
