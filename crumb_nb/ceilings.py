@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from .metrics import Measure, Scores, as_measure, evaluate
-from .metrics import _VALUE, _discount, _flat_discount, _Hits, _ideal, _judged, _rules
+from .metrics import _VALUE, _discount, flat_discount, _Hits, _ideal, judged_queries, _rules
 from .records import DataError, Qrels, Run
 
 # %% ../nbs/30a_ceilings.ipynb #c73ea8b2
@@ -51,7 +51,7 @@ def cases(
     reach = _reach(collection, protocol, candidates)
     labels = qrels.to_dict()
     means: dict[Any, float] = {}  # mean tokens by set of candidates, which many questions share
-    return {q: _case(q, labels[q], reach(q), tokens, means) for q in _judged(qrels, protocol, queries)}
+    return {q: _case(q, labels[q], reach(q), tokens, means) for q in judged_queries(qrels, protocol, queries)}
 
 
 def _reach(collection: Any, protocol: Any, candidates) -> Callable[[str], Any]:
@@ -141,7 +141,7 @@ def random_value(
         "recall_any": lambda: 1.0 - float(_misses(n, r, depth)[-1]),
         "recall_all": lambda: _random_all(case, depth),
         "nDCG": lambda: _random_dcg(case, depth, measure.depth, gains, everything, _discount),
-        "ndcg_any": lambda: _random_dcg(case, depth, measure.depth, np.sign(gains), np.sign(everything), _flat_discount),
+        "ndcg_any": lambda: _random_dcg(case, depth, measure.depth, np.sign(gains), np.sign(everything), flat_discount),
     }[measure.family]()
 
 # %% ../nbs/30a_ceilings.ipynb #e8030bff
@@ -313,7 +313,7 @@ def estimate_random(
     Each sample ranks the candidates of every question anew with numpy's default generator seeded by (seed, sample).
     """
     protocol = collection.protocol
-    judged = _judged(collection.qrels, protocol, queries)
+    judged = judged_queries(collection.qrels, protocol, queries)
     parents = collection.parents() if protocol.aggregate else {}
     total, means = None, []
     for sample in range(samples):

@@ -81,17 +81,7 @@ def read_run(
     try:
         return Run.from_rows(*columns, query_ids_all=asked, name=Path(path).stem if name is None else name)
     except DataError as error:
-        if kind == "jsonl" and error.row is not None:
-            _refuse_repeated_query(columns, error.row, path, lines)
         raise _placed(error, path, lines) from None
-
-
-def _refuse_repeated_query(columns: tuple[list, list, list], row: int, path, lines: Sequence[int]) -> None:
-    "A document doubled by a second line of its query (a file written twice): the line is what is too many, not the document."
-    queries, docs, _ = columns
-    first = next(lines[n] for n in range(row + 1) if (queries[n], docs[n]) == (queries[row], docs[row]))
-    if first != lines[row]:
-        raise DataError(f"query {queries[row]!r} stands on lines {first} and {lines[row]}; keep one line per query", path=path, line=lines[row], row=row) from None
 
 
 def _placed(error: DataError, path, lines: Sequence[int]) -> DataError:
@@ -101,10 +91,12 @@ def _placed(error: DataError, path, lines: Sequence[int]) -> DataError:
 
 def _read_run_jsonl(path) -> tuple[tuple[list, list, list], list, array]:
     "Columns of a CRUMB run file ({'query': {'id'}, 'items': [{'id', 'score'}]}), the queries, and the line of each row."
-    queries, docs, scores, asked, lines = [], [], [], [], array("q")
+    queries, docs, scores, asked, lines = [], [], [], {}, array("q")
     for line, row in read_jsonl(path):
         query_id = require(require(row, "query", dict, path, line), "id", str, path, line)
-        asked.append(query_id)
+        if query_id in asked:  # two lists of one query have no common order
+            raise DataError(f"query {query_id!r} stands on lines {asked[query_id]} and {line}; keep one line per query", path=path, line=line)
+        asked[query_id] = line
         for item in require(row, "items", list, path, line):
             if not isinstance(item, dict):
                 raise DataError("each item must be an object with id and score", path=path, line=line, field="items")
@@ -112,7 +104,7 @@ def _read_run_jsonl(path) -> tuple[tuple[list, list, list], list, array]:
             scores.append(require(item, "score", (int, float), path, line))
             queries.append(query_id)
             lines.append(line)
-    return (queries, docs, scores), asked, lines
+    return (queries, docs, scores), list(asked), lines
 
 
 def _read_run_trec(path) -> tuple[tuple[list, list, list], list, array]:

@@ -106,7 +106,7 @@ class System:
 
     def all_modules(self) -> set[str]:
         "Modules of this system and its parts, with what they import."
-        own = {"crumb_nb.sources", "crumb_nb.systems", *imported_modules(*(f"import {name}" for name in self.modules))}
+        own = {"crumb_nb.sources", "crumb_nb.composed", "crumb_nb.systems", *imported_modules(*(f"import {name}" for name in self.modules))}
         return own.union(*(part.all_modules() for part in self.parts))
 
     def all_libraries(self) -> set[str]:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from crumb_nb.datasets import haystacks as H
 from crumb_nb.datasets import longmemeval as M
 from crumb_nb.datasets import memory_runs as R
-from crumb_nb.metrics import evaluate, turn_to_session
+from crumb_nb.metrics import evaluate
+from crumb_nb.official import turn_to_session
 from crumb_nb.records import DataError, Run
 
 

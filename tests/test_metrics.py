@@ -11,7 +11,8 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crumb_nb.metrics import CRUMB_MEASURES, LONGMEMEVAL_MEASURES, Measure, Scores, as_measure, crumb_eval_max_p, evaluate, rank_of_first, turn_to_session
+from crumb_nb.metrics import CRUMB_MEASURES, LONGMEMEVAL_MEASURES, Measure, Scores, as_measure, evaluate, rank_of_first
+from crumb_nb.official import crumb_eval_max_p, turn_to_session
 from crumb_nb.protocols import Protocol
 from crumb_nb.records import DataError, Qrels, Run
 

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crumb_nb.composed import line_windows
 from crumb_nb.experiment import Cache
 from crumb_nb.protocols import Protocol
 from crumb_nb.record_files import write_run
 from crumb_nb.records import Collection, DataError, Qrels, Run, corpus_frame, queries_frame
 from crumb_nb.sources import NotApplicable, as_run
 from crumb_nb.specs import Spec, SpecError, imported_modules, parse_spec, split_specs
-from crumb_nb.systems import REGISTRY, RERANKERS, build, explain, line_windows, spec_files
+from crumb_nb.systems import REGISTRY, RERANKERS, build, explain, spec_files
 
 TEXTS = ["the cat sat on the mat", "a dog ran\nafter the cat\nand lost it", "no animal here", "dogs and cats\nand a bird"]
 
@@ -250,6 +251,23 @@ def test_a_gate_decides_on_validation_queries_only():
     assert gated.search(collection(), 10, validation=validation) == build("oracle").search(collection(), 10)
     loses = build("gate(oracle, bm25, measure=RR)").search(collection(), 10, validation=validation)
     assert loses == build("oracle").search(collection(), 10) and "not used" in loses.info["gate"]
+
+
+def test_a_gate_without_a_test_takes_the_better_mean():
+    "`none` is a word of the spec's language, and here it is a choice: one validation query, won by the oracle, is enough."
+    validation = collection(queries=queries_frame(["v"], ["cat"]), qrels=Qrels.from_dict({"v": {"d3": 1.0}}))
+    for test, wins in (("none", True), ("randomization", False)):
+        decided = build(f"gate(bm25, oracle, measure=RR, test={test})").search(collection(), 10, validation=validation)
+        assert (decided == build("oracle").search(collection(), 10)) is wins
+
+
+@pytest.mark.parametrize("spec, says", [
+    ("rrf(bm25, bm25, k=x)", "at least 0"), ("rrf(bm25, bm25, k=-1)", "at least 0"), ("zscore(bm25, bm25, absent=low)", "zero, lowest"),
+    ("windows(bm25, how=best)", "max, first"), ("gate(bm25, bm25, test=z)", "randomization, t"), ("gate(bm25, bm25, alpha=2)", "between 0 and 1"),
+])
+def test_a_value_out_of_range_is_refused_before_anything_is_searched(spec, says):
+    with pytest.raises(SpecError, match=says):
+        build(spec)
 
 
 def test_rewriting_applies_to_crumb_only_and_names_what_is_missing():

@@ -76,7 +76,7 @@ def rrf(
     ties: str = "doc_id",  # how ranks are found where scores are equal
 ) -> Run:
     "Reciprocal rank fusion; `info` counts the queries that a run did not have."
-    if not k >= 0:
+    if isinstance(k, bool) or not isinstance(k, (int, float)) or not k >= 0:
         raise ValueError(f"k={k!r}: a number of at least 0 is expected")
     table = _table(runs, [run.ranks(ties) for run in runs])
     return table.run(_sum(_weights(weights, runs) / (k + table.values)), "rrf")
@@ -120,7 +120,7 @@ def zscore_sum(
 def _filled(runs: Sequence[Run], absent: str) -> _Table:
     "The table of scores with a number in every cell."
     if absent not in ABSENT:
-        raise ValueError(f"absent={absent!r}: choose one of {ABSENT}")
+        raise ValueError(f"absent={absent!r}: choose one of {', '.join(ABSENT)}")
     table = _table(runs, [run.score for run in runs])
     lowest = _per_query(table.query, np.where(np.isnan(table.values), np.inf, table.values), np.minimum)
     lowest[np.isinf(lowest)] = 0.0  # an empty list
