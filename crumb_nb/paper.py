@@ -25,7 +25,7 @@ from .protocols import protocol_card
 from .provenance import canonical_json, file_sha256, package_versions
 from .records import DataError, atomic_path
 from .specs import parse_spec, split_specs
-from .tables import Table, tex_escape
+from .tables import Table, tex_table, tex_text
 
 # %% ../nbs/60_paper.ipynb #628ad634
 def format_value(value: Any, decimals: int | None = None) -> str:
@@ -41,9 +41,15 @@ def format_value(value: Any, decimals: int | None = None) -> str:
     return f"{number:,.{decimals}f}"
 
 
+def _p_text(value: Any, decimals: int | None) -> str:
+    "A p-value: one that rounds to nothing is small, not zero."
+    least = 10.0 ** -(3 if decimals is None else decimals)
+    return f"<{least:g}" if isinstance(value, float) and 0 < value < least / 2 else format_value(value, decimals)
+
+
 def _printed(frame: pd.DataFrame, decimals: Mapping[str, int]) -> list[list[str]]:
     "All cells as text, row by row."
-    columns = [[format_value(v, decimals.get(name)) for v in frame[name]] for name in frame]
+    columns = [[_p_text(v, decimals.get(name)) if name == "p" else format_value(v, decimals.get(name)) for v in frame[name]] for name in frame]
     return [list(row) for row in zip(*columns)] if columns else []
 
 
@@ -60,13 +66,10 @@ def _md(text: str) -> str:
 
 
 def to_tex(frame: pd.DataFrame, caption: str, label: str, decimals: Mapping[str, int] = {}, notes: Iterable[str] = ()) -> str:
-    "A LaTeX `table` with booktabs rules."
-    layout = "".join("r" if pd.api.types.is_numeric_dtype(frame[name]) else "l" for name in frame)
-    rows = [" & ".join(map(tex_escape, row)) + r" \\" for row in _printed(frame, decimals)]
-    below = [r"\par\smallskip\footnotesize " + tex_escape(note) for note in notes]
-    head = " & ".join(tex_escape(str(name)) for name in frame) + r" \\"
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{tex_escape(caption)}}}", rf"\label{{tab:{label}}}", rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head, r"\midrule"]
-    return "\n".join(lines + rows + [r"\bottomrule", r"\end{tabular}"] + below + [r"\end{table}", ""])
+    "A LaTeX table, see `crumb_nb.tables.tex_table`."
+    rows = [list(map(tex_text, row)) for row in _printed(frame, decimals)]
+    right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame]
+    return tex_table([tex_text(str(name)) for name in frame], rows, right, caption, label, map(tex_text, notes))
 
 # %% ../nbs/60_paper.ipynb #6d14587f
 def write_text(path: "str | Path", text: str) -> None:
@@ -191,7 +194,7 @@ class Artifact:
         if self.out:
             write_csv(frame, self.out / f"{self.id}.csv")
             write_text(self.out / f"{self.id}.md", text)
-            tex = replace(shown, caption=f"{caption} {shown.caption}".strip(), remarks=(*shown.remarks, *self._footnotes())).to_tex() if isinstance(shown, Table) else to_tex(shown, caption, self.id, decimals, self._footnotes())
+            tex = replace(shown, caption=f"{caption} {shown.caption}".strip(), remarks=(*shown.remarks, *self._footnotes())).to_tex(self.id) if isinstance(shown, Table) else to_tex(shown, caption, self.id, decimals, self._footnotes())
             write_text(self.out / f"{self.id}.tex", tex)
             self._write_json(judged)
         return Shown(text)

@@ -676,3 +676,10 @@ def test_notebooks_that_run_at_once_are_of_different_data():
     plans = [driver.Plan(Manifest(f"{kind}{n}", Path(f"{kind}{n}.yaml"), "T", "table", "C", inputs=(kind,)), {}, {}, "") for kind, count in (("crumb", 4), ("locomo", 2), ("longmemeval", 1)) for n in range(count)]
     spread = [plan.manifest.id for plan in driver._spread(plans)]
     assert spread == ["crumb0", "locomo0", "longmemeval0", "crumb1", "locomo1", "crumb2", "crumb3"]
+
+
+def test_a_small_p_value_is_not_printed_as_zero():
+    "10,000 resamples cannot give 0: the smallest p is 1/10,001."
+    frame = pd.DataFrame({"difference": [1e-5], "p": [9.999e-05]})
+    assert to_markdown(frame).splitlines()[-1] == "| 0.000 | <0.001 |" and to_markdown(frame, {"p": 4}).endswith("| 0.0001 |")
+    assert to_markdown(pd.DataFrame({"p": [0.0, float("nan"), 0.0005, 0.9999]})).splitlines()[2:] == ["| 0.000 |", "| – |", "| 0.001 |", "| 1.000 |"]

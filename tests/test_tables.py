@@ -11,7 +11,7 @@ import pytest
 from crumb_nb.protocols import Protocol
 from crumb_nb.records import Collection, DataError, Qrels, corpus_frame, queries_frame
 from crumb_nb.stats import bootstrap_ci
-from crumb_nb.tables import STYLES, Cell, Table, _letter, facts_of, results_table, structure_of, tex_escape
+from crumb_nb.tables import LONG_TABLE, STYLES, Cell, Table, _letter, facts_of, results_table, structure_of, tex_escape, tex_table, tex_text
 
 IDS = [f"q{i:02}" for i in range(40)]
 
@@ -155,7 +155,7 @@ def test_every_format_escapes_names():
     md = [line for line in table.to_md().splitlines() if line.startswith("| rrf")][0]
     assert md.count("|") - md.count("\\|") == 3
     tex = table.to_tex()
-    assert r"50 \% | a\_b \#1 \{x\} \textbackslash{} \textasciitilde{}\textasciicircum{}" in tex and tex.count(r"\midrule") == 1
+    assert r"50 \% $|$ a\_b \#1 \{x\} \textbackslash{} \textasciitilde{}\textasciicircum{}" in tex and tex.count(r"\midrule") == 1
     assert r"\midrule" in results_table(long_frame(a={"R@5": [1] * 40}), chance={"R@5": 0.1}).to_tex().split(r"\midrule", 1)[1]
 
 
@@ -223,3 +223,18 @@ def test_a_run_that_returned_too_little_is_not_hidden_behind_structure():
     assert same.cells["also", "R@3"].value is None and same.notes == ("R@3 is fixed by structure: every order of the candidates gives 1.0000",) and not same.remarks
     own = results_table(long_frame(full={"R@3": [1.0] * 40}, little={"R@3": little}), **{**extra, "dashes": {("full", "R@3"): "by hand"}})
     assert own.cells["full", "R@3"].value is None, "a dash for one system is its author's, not the structure's"
+
+
+def test_a_long_latex_table_breaks_across_pages_and_long_texts_into_lines():
+    "A `table` float cannot be longer than a page; an `l` column cannot be wider than its longest cell."
+    words = "a finding of many words " * 4
+    short = tex_table(["what", "n"], [[words, "1"]] * 3, [False, True], "Two `k` values", "audit", ["as printed"])
+    assert r"\begin{table}" in short and r"p{0.50\linewidth}r}" in short and r"\caption{Two \texttt{k} values}" in short and r"\label{tab:audit}" in short
+    long = tex_table(["what", "n"], [["x", "1"]] * (LONG_TABLE + 1), [False, True], "c", "long")
+    assert r"\begin{longtable}{lr}" in long and r"\begin{table}" not in long and long.index(r"\caption{c}\label{tab:long} \\") < long.index(r"\endfirsthead") < long.index(r"\endhead")
+    assert long.count("x & 1") == LONG_TABLE + 1, "the head is repeated, the rows are not"
+
+
+def test_signs_that_the_default_font_of_latex_lacks():
+    assert tex_escape("a<b>c|d") == "a$<$b$>$c$|$d"
+    assert tex_text("`a_b` & c") == r"\texttt{a\_b} \& c"
