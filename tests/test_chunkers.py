@@ -10,9 +10,10 @@ from crumb_nb.chunkers import chat, code, cut, markdown
 from crumb_nb.chunkers.contextual import (
     TokenCounter, bundled_tokenizer, chunk_corpus, contextual_chunks, contextualize, count_tokens, load_tokenizer, spans_to_labels,
 )  # fmt: skip
-from crumb_nb.chunkers.handlers import HANDLERS, choose_handler, chunk_file, chunk_text, file_header, read_outline, read_text
+from crumb_nb.chunkers.handlers import HANDLERS, choose_handler, chunk_file, chunk_text, file_header, read_outline
 from crumb_nb.chunkers.view import view_chunks
 from crumb_nb.cli.main import main as crumb_nb_command
+from crumb_nb.record_files import read_text
 from crumb_nb.records import Chunk, DataError, corpus_frame
 
 

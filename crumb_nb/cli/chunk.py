@@ -14,9 +14,10 @@ from pathlib import Path
 import pandas as pd
 
 from ..chunkers.contextual import TokenCounter, contextual_chunks
-from ..chunkers.handlers import HANDLERS, chunk_text, read_text
+from ..chunkers.handlers import HANDLERS, chunk_text
 from ..chunkers.view import view_chunks
 from .common import add_command, text_table
+from ..record_files import read_text
 from ..records import Chunk, DataError, atomic_path
 
 # %% ../../nbs/81_cli_chunk.ipynb #06466243
@@ -48,13 +49,13 @@ def register(subparsers) -> None:
 def _documents(path: Path, passed_over: list[str]) -> Iterator[tuple[str, str]]:
     "Name and text of the file, or of the files below the folder; names that are not UTF-8 text go into `passed_over`."
     if not path.is_dir():
-        yield path.name, read_text(path)
+        yield path.name, read_text(path, "utf-8")
         return
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in name.parts):
             try:
-                yield name.as_posix(), read_text(file)
+                yield name.as_posix(), read_text(file, "utf-8")
             except DataError:
                 passed_over.append(name.as_posix())
 

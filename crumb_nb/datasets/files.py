@@ -17,7 +17,7 @@ import pandas as pd
 
 from .corpora import load_corpus, metadata_text
 from ..protocols import Protocol
-from ..record_files import read_qrels
+from ..record_files import read_qrels, read_text
 from ..records import Collection, DataError, Qrels, corpus_frame, queries_frame, read_jsonl, require
 
 # %% ../../nbs/14_files.ipynb #b3413a8d
@@ -73,20 +73,10 @@ _FIELD = re.compile(r"<(num|title|desc|narr)>(.*?)(?=<(?:num|title|desc|narr)>|$
 _LABEL = re.compile(r"^\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 
 
-def _text_of(path: "str | os.PathLike") -> str:
-    "A file's text, UTF-8, line ends kept; a clear error otherwise."
-    try:
-        return Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror}); check the path", path=path) from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 (byte {error.start}); convert the file to UTF-8", path=path) from None
-
-
 def read_trec_documents(path: "str | os.PathLike") -> pd.DataFrame:
     "Documents of a TREC file: id from DOCNO, text = everything else with tags removed."
     ids, texts = [], []
-    for match in _DOC.finditer(_text_of(path)):
+    for match in _DOC.finditer(read_text(path)):
         number = _DOCNO.search(match[1])
         if number is None:
             raise DataError(f"document {len(ids) + 1} has no DOCNO", path=path, field="DOCNO")
@@ -105,7 +95,7 @@ def read_trec_topics(
     fields = tuple(fields)
     if not fields or set(fields) - set(TOPIC_FIELDS):
         raise ValueError(f"fields={fields!r}: choose from {TOPIC_FIELDS}")
-    text = _text_of(path)
+    text = read_text(path)
     tops = _TOP.findall(text)
     rows = [_topic(top, fields, path, n) for n, top in enumerate(tops, 1)] if tops else _tabbed(text, path)
     return queries_frame([q for q, _ in rows], [t for _, t in rows])
