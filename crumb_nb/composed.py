@@ -79,7 +79,8 @@ class Reranked(System):
     "The first `pool` items of a system in a reranker's order; what is behind them stays behind them."
 
     reranker: Any = None  # has rerank(run, queries, corpus, pool, ties)
-    pool: int | None = None  # None = the request's pool, else as many as asked
+    pool: int | None = None  # None = the request's pool, else as many as the whole system is asked for
+    pools = True
 
     def files(self) -> list[Path]:
         return [*System.files(self), *_model_files(self.reranker)]
@@ -114,10 +115,11 @@ class Rewritten(System):
         "The file of the rewriting in the task's folder; without one the system does not apply."
         from crumb_nb.retrievers.rewrite import find_rewrites
 
+        folder = rewrites_folder(collection)
         try:
-            return find_rewrites(rewrites_folder(collection), self.name)
-        except DataError as error:
-            raise NotApplicable(f"{collection.name}: {error}") from None
+            return find_rewrites(folder, self.name)
+        except DataError as error:  # its folder is left out: a reason is printed in tables, which must not depend on where the data lie
+            raise NotApplicable(f"{collection.name}: {str(error).removeprefix(f'{folder}: ')}") from None
 
     def _answer(self, request: Request) -> Run:
         from crumb_nb.retrievers.rewrite import read_rewrites, rewritten
@@ -155,6 +157,7 @@ class Gated(System):
     test: str = "randomization"
     alpha: float = 0.05
     validates = True
+    random = True  # the resamples of the test
 
     def _answer(self, request: Request) -> Run:
         without, with_ = self.parts
@@ -213,7 +216,7 @@ class Windowed(System):
         corpus, members = line_windows(collection.corpus, self.lines, self.step, self.head)
         scope = None if collection.scope is None else {q: tuple(w for d in docs for w in members[d]) for q, docs in collection.scope.items()}
         cut = collection.with_(corpus=corpus, scope=scope, name=f"{collection.name}, windows of {self.lines} lines", qrels=collection.qrels)
-        inner = dataclasses.replace(request, collection=cut, asked=max(len(corpus) if scope is None else max(map(len, scope.values()), default=1), 1))
+        inner = dataclasses.replace(request.deeper(request.asked), collection=cut, asked=max(len(corpus) if scope is None else max(map(len, scope.values()), default=1), 1))
         from crumb_nb.retrievers.fusion import aggregate
 
         return aggregate(self.parts[0].run(inner), dict(zip(corpus.index, corpus["parent_id"])), how=self.how)

@@ -128,8 +128,9 @@ def plan_artifact(manifest: Manifest, profile: str, data: str, systems: str, fig
         files = [path for kind in manifest.inputs for path in input_files(kind, profile, data)]
     except Unavailable as error:
         return Plan(manifest, given, {}, "", str(error))
+    files += [path for kind in manifest.also for path in _if_there(kind, profile, data)]
     base = Path(data) if data else fetched_folder() if profile == "hub" else None
-    shas = {_name(path, base): hashes.get(path) or hashes.setdefault(path, file_sha256(path)) for path in files}
+    shas = {_name(path, base): hashes.get(path) or hashes.setdefault(path, file_sha256(path)) for path in dict.fromkeys(files)}
     own = _system_files(manifest, profile, systems) if manifest.systems else []
     more = {f"{n}:{p.name}": file_sha256(p) for n, p in enumerate(own)}  # numbered: two files may have one name
     if manifest.after:
@@ -139,12 +140,20 @@ def plan_artifact(manifest: Manifest, profile: str, data: str, systems: str, fig
     return Plan(manifest, {**given, "data": data, **({"figures": str(figures)} if manifest.after else {})}, shas, key)
 
 
+def _if_there(kind: str, profile: str, data: str) -> list[Path]:
+    "The files of a kind, none where it is missing."
+    try:
+        return input_files(kind, profile, data)
+    except Unavailable:
+        return []
+
+
 def _name(path: Path, base: Path | None) -> str:
-    "A data file by its name below DATA, or below the package."
+    "A data file by its name below DATA, or below the package; a link in DATA keeps the name it has there."
     for root in (base, Path(crumb_nb.__file__).parent):
-        if root and path.resolve().is_relative_to(root.resolve()):
-            return path.resolve().relative_to(root.resolve()).as_posix()
-    return path.name
+        if root and path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    raise DataError("lies neither below DATA nor in the package; its name would tell nothing", path=path)
 
 
 def _system_files(manifest: Manifest, profile: str, systems: str) -> list[Path]:
@@ -329,9 +338,9 @@ def check_verdicts(manifests: Sequence[Manifest], profile: str, folder: "str | P
 def record_expected(manifest: Manifest, profile: str, folder: "str | Path", most: int = 120) -> int:
     "Write the values of an artifact's csv into its manifest as expected values of a profile; returns how many (rows are thinned evenly above `most`)."
     frame = pd.read_csv(Path(folder) / f"{manifest.id}.csv")
-    frame = frame[frame["source"] == "ours"] if "source" in frame else frame
+    frame = frame[frame["source"] == "ours"].drop(columns="source") if "source" in frame else frame
     keys = _key_columns(frame)
-    cells = [[*(row[k] for k in keys), name, row[name]] for _, row in frame.iterrows() for name in frame if name not in keys and pd.api.types.is_number(row[name]) and not pd.isna(row[name])]
+    cells = [[*(row[k] for k in keys), name, row[name]] for _, row in frame.iterrows() for name in frame if name not in keys and not pd.isna(row[name])]
     cells = [cells[n] for n in sorted({round(i * (len(cells) - 1) / max(most - 1, 1)) for i in range(most)})] if len(cells) > most else cells
     tolerance = manifest.expected[profile].tolerance if profile in manifest.expected else 0.0005
     blocks = {p: (e.keys, e.tolerance, e.cells) for p, e in manifest.expected.items()} | {profile: (keys, tolerance, cells)}

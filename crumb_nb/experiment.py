@@ -169,11 +169,11 @@ def score(system: System, ranking: Run, request: Request, measures: Iterable[str
     "Per-query scores; expected values for `chance`, ceilings for `oracle`."
     collection = request.collection
     wanted = list(measures or collection.protocol.measures)
+    asked = None if collection.protocol.aggregate else request.asked  # of documents it is not known how many the passages asked for make
     if isinstance(system, Chance):
-        asked = None if collection.protocol.aggregate else request.asked
         return expected_random(collection, wanted, asked=asked, tokens=tokens)
     if isinstance(system, Oracle):
-        return structural_ceiling(collection, wanted)
+        return structural_ceiling(collection, wanted, asked=asked)
     return evaluate(ranking, collection.qrels, wanted, protocol=collection.protocol, binary_qrels=collection.binary_qrels, tokens=tokens)
 
 

@@ -23,7 +23,7 @@ PROFILES = ("mini", "local", "hub")
 KINDS = ("table", "figure")
 FORMATS = {"table": ("csv", "md", "tex", "json"), "figure": ("csv", "png", "svg", "json")}
 MARKS = {"P": "read in the authors' own code, data or page", "C": "counted on the real file", "S": "a third party's report"}
-_TOP = ("title", "kind", "caption", "order", "profiles", "inputs", "parameters", "systems", "published", "expected", "after", "timeout")
+_TOP = ("title", "kind", "caption", "order", "profiles", "inputs", "also", "parameters", "systems", "published", "expected", "after", "timeout")
 _PUBLISHED = ("row", "values", "source", "mark", "ours", "why_not", "tolerance", "profiles", "note")
 _EXPECTED = ("keys", "cells", "tolerance")
 
@@ -64,6 +64,7 @@ class Manifest:
     order: int = 500  # place in the list and in the run
     profiles: tuple[str, ...] = PROFILES
     inputs: tuple[str, ...] = ()  # kinds of collections it opens: locomo, longmemeval, crumb …
+    also: tuple[str, ...] = ()  # kinds it reads where they are there; without them it is made all the same
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # profile or 'all' → name → value
     systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # profile or 'all' → spec strings
     published: tuple[Published, ...] = ()
@@ -118,6 +119,7 @@ def read_manifest(path: "str | Path") -> Manifest:
         caption=" ".join(raw["caption"].split()),
         profiles=_profiles(raw.get("profiles", PROFILES), path, "profiles"),
         inputs=tuple(raw.get("inputs", ())),
+        also=tuple(raw.get("also", ())),
         parameters=_per_profile(raw.get("parameters", {}), path, "parameters", dict),
         systems=_per_profile(raw.get("systems", {}), path, "systems", list),
         published=tuple(_published(row, path) for row in raw.get("published", ())),

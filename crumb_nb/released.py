@@ -105,7 +105,9 @@ def _counted(run: Run, task, level: str, mode: str, source) -> Run:
     if mode == "crumb_eval":
         return crumb_eval_max_p(run)
     passages = task_folder(task, source) / "passage_corpus.jsonl"
-    parents = load_corpus(passages, columns=("parent_id",))["parent_id"].to_dict() if passages.exists() else {}
+    if not passages.exists():
+        raise DataError("is missing; a run of passages is counted by their documents, which only this file tells", path=passages)
+    parents = load_corpus(passages, columns=("parent_id",))["parent_id"].to_dict()
     return aggregate(run, {d: parents.get(d) or d for d in run.doc_ids}, how="max")
 
 # %% ../nbs/52_released.ipynb #796f8b30
@@ -116,10 +118,14 @@ def main_table(
     mode: str = "exact",
 ) -> pd.DataFrame:
     "Systems × tasks at each system's main condition, with the average over all tasks of the table."
-    single = {name for name, task in CRUMB_TASKS.items() if not task.full_documents}
-    rows = scores[(scores["measure"] == measure) & (scores["mode"] == mode)]
-    rows = rows[(rows["level"] == level) | rows["task"].isin(single)]
+    rows = _at_level(scores, measure, level, mode)
     return _wide(rows[rows["condition"] == rows["system"].map(main_condition)])
+
+
+def _at_level(scores: pd.DataFrame, measure: str, level: str, mode: str) -> pd.DataFrame:
+    "The rows of one measure, level and mode; tasks of a single collection are released under `full_document` and join either level."
+    single = {name for name, task in CRUMB_TASKS.items() if not task.full_documents}
+    return scores[(scores["measure"] == measure) & (scores["mode"] == mode) & ((scores["level"] == level) | scores["task"].isin(single))]
 
 
 def _wide(rows: pd.DataFrame) -> pd.DataFrame:
@@ -137,7 +143,7 @@ def condition_table(
     mode: str = "exact",
 ) -> pd.DataFrame:
     "Per system and task: the value under `none`, under `condition`, and the difference; only pairs that exist are compared."
-    rows = scores[(scores["measure"] == measure) & (scores["mode"] == mode) & (scores["level"] == level)]
+    rows = _at_level(scores, measure, level, mode)
     wide = rows.pivot_table(index=["system", "task"], columns="condition", values="value", aggfunc="first")
     for name in ("none", condition):
         if name not in wide:

@@ -82,12 +82,12 @@ class _Shelf:
 _ROWS = 300  # of verdicts under one artifact; expected values that are met are only counted
 
 
-def _judged(record: Mapping[str, Any], manifest: Manifest | None, folder: Path) -> list[dict[str, Any]]:
-    "Verdicts on expected and published figures, judged anew where the manifest is at hand; else the published ones of the record."
+def _judged(record: Mapping[str, Any], manifest: Manifest | None, folder: Path, reason: str) -> list[dict[str, Any]]:
+    "Verdicts on expected and published figures, judged anew where the manifest is at hand, N/A where the last run did not make the artifact; else the published ones of the record."
     csv = folder / f"{record['id']}.csv"
-    if manifest is None or folder.name not in PROFILES or not csv.is_file():
+    if manifest is None or folder.name not in PROFILES or not (reason or csv.is_file()):
         return record.get("verdicts", [])
-    return json.loads(verdicts(manifest, folder.name, pd.read_csv(csv)).drop(columns="artifact").to_json(orient="records"))
+    return json.loads(verdicts(manifest, folder.name, None if reason else pd.read_csv(csv), reason).drop(columns="artifact").to_json(orient="records"))
 
 
 def _artifact(record: Mapping[str, Any], shelf: _Shelf, boards: Mapping[str, int]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def report_html(
     folder = Path(folder)
     shelf = _Shelf(folder, min(_PICTURES, limit // 2), reasons)
     known, order = {m.id: m for m in manifests}, {m.id: n for n, m in enumerate(manifests)}
-    records = [{**r, "paper": known[r["id"]].paper if r["id"] in known else r.get("paper", ""), "verdicts": _judged(r, known.get(r["id"]), folder)} for r in shelf.entries()]
+    records = [{**r, "paper": known[r["id"]].paper if r["id"] in known else r.get("paper", ""), "verdicts": _judged(r, known.get(r["id"]), folder, reasons.get(r["id"], ""))} for r in shelf.entries()]
     records.sort(key=lambda r: (order.get(r["id"], len(order)), r["paper"], r["id"]))
     if not records and not manifests:
         raise DataError("no artifact is here; make some with `crumb-nb paper`", path=folder)

@@ -7,6 +7,7 @@ __all__ = ['Request', 'System', 'workload', 'Chance', 'Oracle', 'hashed', 'NotAp
            'with_home', 'load_function', 'as_run', 'aggregated']
 
 # %% ../nbs/49b_sources.ipynb #9a59672b
+import ast
 import dataclasses
 import importlib
 import importlib.util
@@ -14,7 +15,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,8 @@ class Request:
                 raise DataError(f"{name}={depth}: a depth is at least one item", field=name)
 
     def deeper(self, asked: int) -> "Request":
-        "The same search to another depth."
-        return dataclasses.replace(self, asked=asked)
+        "The same search to another depth; as many are reranked as the whole system was asked for."
+        return dataclasses.replace(self, asked=asked, pool=self.pool or self.asked)
 
     @property
     def ties(self) -> str:
@@ -66,6 +67,7 @@ class System:
     cached = True  # False if every search is made anew
     validates = False  # True if it reads the validation queries
     trims = False  # True if the protocol must permit it
+    pools = False  # True if the request's pool matters
 
     def search(self, collection: Collection, asked: int, pool: int | None = None, seed: int = 0, cache: Any = None, validation: Collection | None = None) -> Run:
         "The best `asked` items per query; a run in the cache is read instead, its key is `key`."
@@ -84,7 +86,7 @@ class System:
         "SHA-256 over all that decides the answer: spec, data, depths, code, versions; never a time."
         collection = request.collection
         parts = {
-            "spec": self.spec.canonical, "data": collection.fingerprint, "instruction": collection.instruction, "ties": request.ties, "asked": request.asked, "pool": request.pool,
+            "spec": self.spec.canonical, "data": collection.fingerprint, "instruction": collection.instruction, "ties": request.ties, "asked": request.asked, "pool": request.pool if self.any("pools") else None,
             "seed": request.seed if self.any("random") else None, "validation": _decided_on(request.validation) if request.validation and self.any("validates") else None,
             "autocut": collection.protocol.autocut if self.any("trims") else None,  # a run made where it is allowed must not be served where it is refused
             "files": [(path.name, file_sha256(path)) for path in (*self.files(), *self.request_files(request))],  # a list: two files may have one name
@@ -237,6 +239,7 @@ class UserFunction(System):
     "A function of the user's own code, `module:function`."
 
     random = True
+    pools = True
 
     def files(self) -> list[Path]:
         "The module's file and, in a package, all its modules."
@@ -245,7 +248,7 @@ class UserFunction(System):
         found = importlib.util.find_spec(module.partition(".")[0])
         if found is None or found.origin is None:
             raise self.spec.error(f"module {module.partition('.')[0]!r} is not found; start the command in its folder or install it")
-        return sorted(Path(found.origin).parent.rglob("*.py")) if found.submodule_search_locations else [Path(found.origin)]
+        return sorted(_with_imports(sorted(Path(found.origin).parent.rglob("*.py")) if found.submodule_search_locations else [Path(found.origin)]))
 
     def _answer(self, request: Request) -> Run:
         function = load_function(self.spec)
@@ -284,6 +287,32 @@ class UserFunction(System):
 
     def plan(self, request: Request) -> str:
         return f"calls {self.spec.name.partition(':')[2]} of {self.spec.name.partition(':')[0]}"
+
+
+def _with_imports(files: Iterable[Path]) -> set[Path]:
+    "These files of Python code and the modules below `home` that they import, directly or through each other."
+    found: set[Path] = set()
+    pending = list(files)
+    while pending:
+        path = pending.pop()
+        if path in found:
+            continue
+        found.add(path)
+        for name in _imported(path):
+            module, package = home() / f"{name}.py", home() / name / "__init__.py"
+            pending += [module] if module.is_file() else sorted(package.parent.rglob("*.py")) if package.is_file() else []
+    return found
+
+
+def _imported(path: Path) -> set[str]:
+    "First parts of the names that a file imports; none of a file that is no Python, which loading it will tell."
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    except (SyntaxError, ValueError):
+        return set()
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+    return {name.partition(".")[0] for name in names}
 
 
 def home() -> Path:

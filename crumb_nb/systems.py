@@ -138,7 +138,10 @@ def _modules(*entries: Entry) -> dict[str, tuple[str, ...]]:
 
 
 def _build_retriever(spec: Spec, entry: Entry) -> System:
-    return Retrieved(spec, settings=_settings(spec, entry), **_modules(entry))
+    settings, parts = _settings(spec, entry), _modules(entry)
+    if getattr(settings, "model", None) == "wordllama":
+        parts["libraries"] += ("wordllama",)
+    return Retrieved(spec, settings=settings, **parts)
 
 
 def _build_fusion(spec: Spec, entry: Entry) -> System:

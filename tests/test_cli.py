@@ -102,7 +102,7 @@ def test_our_own_faults_keep_their_traceback(monkeypatch):
     [
         (["run", "zscore(bm25, bm25(b=0.5), weights=nan:1)", "--on", "locomo", "--no-cache"], "one finite number per run is expected"),
         (["run", "rrf(bm25, bm25(b=0.5), k=-1)", "--on", "locomo", "--no-cache"], "k=-1: a number of at least 0 is expected"),
-        (["run", "windows(bm25, how=foo)", "--on", "locomo", "--no-cache"], "how='foo': choose one of"),
+        (["run", "windows(bm25, how=foo)", "--on", "locomo", "--no-cache"], "how=foo: choose from max"),
         (["run", "run(a.jsonl, format=foo)", "--on", "locomo", "--no-cache"], "format='foo': choose one of"),
     ],
     ids=lambda value: "" if isinstance(value, str) else value[1],

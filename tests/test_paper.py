@@ -683,3 +683,21 @@ def test_a_small_p_value_is_not_printed_as_zero():
     frame = pd.DataFrame({"difference": [1e-5], "p": [9.999e-05]})
     assert to_markdown(frame).splitlines()[-1] == "| 0.000 | <0.001 |" and to_markdown(frame, {"p": 4}).endswith("| 0.0001 |")
     assert to_markdown(pd.DataFrame({"p": [0.0, float("nan"), 0.0005, 0.9999]})).splitlines()[2:] == ["| 0.000 |", "| – |", "| 0.001 |", "| 1.000 |"]
+
+
+def test_a_linked_data_folder_is_hashed_by_the_names_it_has_below_data(tmp_path):
+    "Resolved, the files of eight tasks all were `passage_corpus.jsonl`, and a change in all but one went unseen."
+    from crumb_nb.datasets.crumb import mini_folder
+
+    (tmp_path / "data").mkdir()
+    (tmp_path / "elsewhere").symlink_to(mini_folder())
+    (tmp_path / "data" / "crumb").symlink_to(tmp_path / "elsewhere")
+    manifest = next(m for m in find_manifests(driver.find_papers()) if m.id == "crumb_tasks")
+    plan = driver.plan_artifact(manifest, "local", str(tmp_path / "data"), "", tmp_path, {})
+    assert len(plan.data) > 20 and all(name.startswith("crumb/") for name in plan.data)
+
+
+def test_what_is_read_where_it_is_there_is_part_of_the_key(tmp_path):
+    manifest = next(m for m in find_manifests(driver.find_papers()) if m.id == "audit_published")
+    plan = driver.plan_artifact(manifest, "mini", "", "", tmp_path, {})
+    assert any(name.startswith("data/published/") for name in plan.data), "the tables that are audited"

@@ -479,3 +479,26 @@ def test_explaining_names_every_part_its_depth_and_what_is_cached(tmp_path):
 
 def test_weights_are_no_file_and_no_function():
     assert spec_files("zscore(bm25, windows(bm25), weights=2:1)") == []
+
+
+def test_the_key_of_a_user_function_covers_what_its_module_imports(tmp_path, monkeypatch):
+    "A helper beside it decides the answer as much as the module itself; what is installed is covered by nothing of ours."
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine_one.py").write_text("import numpy\nimport mine_two\n\ndef search(collection, asked):\n    return {}\n")
+    (tmp_path / "mine_two.py").write_text("from mine_three import x\n")
+    (tmp_path / "mine_three.py").write_text("import mine_one\nx = 1\n")
+    assert [p.name for p in build("mine_one:search").files()] == ["mine_one.py", "mine_three.py", "mine_two.py"]
+
+
+def test_a_reranker_inside_a_fusion_reads_as_many_as_the_fusion_is_asked_for():
+    "The fusion asks its parts for 1,000; what a reranker without a pool reads is said by the whole system's depth."
+    run = build("rrf(bm25, rerank(bm25, identity))").search(collection(), 3)
+    assert run.info["parts"]["rerank(bm25, identity)"]["pool"] == 3
+
+
+def test_the_seed_of_a_gate_is_in_its_key():
+    from crumb_nb.sources import Request
+
+    gate, plain = build("gate(bm25, oracle)"), build("bm25")
+    assert gate.key(Request(collection(), 10, seed=0)) != gate.key(Request(collection(), 10, seed=1))
+    assert plain.key(Request(collection(), 10, pool=5)) == plain.key(Request(collection(), 10)), "without a reranker the pool decides nothing"

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PROFILES', 'STAND_IN', 'KINDS', 'COLLECTION_KINDS', 'Unavailable', 'package_data', 'Kind', 'data_path',
-           'fetched_folder', 'input_files', 'open_collections']
+           'fetched_folder', 'input_files', 'open_collections', 'as_embedded']
 
 # %% ../../nbs/28_profiles.ipynb #46965785
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ class Kind:
     name: str
     embedded: str  # below the package's data folder
     local: tuple[str, ...]  # names to look for below DATA, first match wins; '*' patterns allowed
-    how: str  # how to get it
+    how: str  # how to get it; '' = part of the package in every profile
 
 
 KINDS: dict[str, Kind] = {
@@ -49,6 +49,8 @@ KINDS: dict[str, Kind] = {
         Kind("crumb_runs", "crumb", ("crumb_runs", "runs"), "put the released run folders of CRUMB, <task>/passage/none/…, into DATA/crumb_runs/"),
         Kind("documents", "documents", ("documents", "headed_markdown"), "put a folder of long documents with queries into DATA/documents/"),
         Kind("chunk_spans", "documents", ("chunk_spans",), "put documents and questions.jsonl with character spans into DATA/chunk_spans/"),
+        Kind("longmemeval_files", "longmemeval", ("longmemeval",), "put the files of LongMemEval into DATA/longmemeval/"),
+        Kind("published", "published", (), ""),
         Kind("headed_markdown", "documents", ("headed_markdown",), "put headed markdown pages with queries and qrels into DATA/headed_markdown/"),
     )
 }
@@ -64,7 +66,7 @@ def data_path(
         raise DataError(f"unknown kind of data {kind!r}; choose from {', '.join(KINDS)}", field="inputs")
     if profile not in PROFILES:
         raise DataError(f"unknown profile {profile!r}; choose from {', '.join(PROFILES)}", field="profile")
-    if profile == "mini":
+    if profile == "mini" or not KINDS[kind].how:
         return _embedded(KINDS[kind])
     return _below(KINDS[kind], Path(data) if data else fetched_folder() if profile == "hub" else None)
 
@@ -122,7 +124,15 @@ def open_collections(
     "The collections of a kind: one, or for CRUMB one per task that is there. Raises `Unavailable`."
     if kind not in _OPENERS:
         raise DataError(f"{kind!r} is not a kind of collection; choose from {', '.join(_OPENERS)}", field="kind")
-    return _OPENERS[kind](kind, profile, data, **options)
+    found = _OPENERS[kind](kind, profile, data, **options)
+    return list(map(as_embedded, found)) if profile == "mini" else found
+
+
+def as_embedded(collection: Collection) -> Collection:
+    "An embedded collection with its own licence and source: it has another data set's layout, and none of its text."
+    from crumb_nb.datasets.mini import MINI_LICENCE, MINI_SOURCE
+
+    return collection.with_(licence=MINI_LICENCE, source=MINI_SOURCE, citation="")
 
 
 def _open_locomo(kind: str, profile: str, data, **options) -> list[Collection]:
@@ -166,7 +176,7 @@ def _open_task(name: str, source, profile: str, options: Mapping) -> Collection:
     split = options.get("split", "eval")
     real = len(collection.queries) == getattr(CRUMB_TASKS[name], f"{split}_queries", None)
     notes = collection.notes
-    if profile == "local" and not real:
+    if profile != "mini" and source != "hub" and not real:
         notes += (f"{name}: {STAND_IN}",)
     return collection.with_(notes=notes)
 

@@ -184,7 +184,7 @@ def _sentence_encoder(made, model: str, device: str, dtype: str, max_length: int
     names = ("sentence-transformers", "transformers", "torch")
     identity = {"model": model if model == MINILM else Path(model).name, "weights_sha256": weights, "max_length": length, "dtype": dtype}
     if model != MINILM:  # the bundled model's weights are known, and with them what is around them
-        identity["modules"] = _modules(made)
+        identity |= {"modules": _modules(made), "tokenizer_sha256": _tokenizer_sha256(made.tokenizer)}
     return SentenceEncoder(made, identity | {"device": device.split(":")[0], "versions": {n: version(n).split("+")[0] for n in names}}, limit)
 
 
@@ -192,6 +192,13 @@ def _modules(made) -> list:
     "Kind and settings of the steps that make a vector (transformer, pooling, normalisation …): the same weights pooled otherwise give other vectors."
     found = [[type(module).__name__, module.get_config_dict() if hasattr(module, "get_config_dict") else {}] for module in made]
     return json.loads(json.dumps(found, sort_keys=True, default=lambda value: type(value).__name__))
+
+
+def _tokenizer_sha256(tokenizer) -> str:
+    "SHA-256 of how a tokenizer cuts: of all its settings, or of its vocabulary where it has no more to show."
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    text = backend.to_str() if backend is not None else json.dumps([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _state_sha256(module) -> str:
