@@ -52,8 +52,12 @@ class Retrieved(System):
 def _model_files(settings: Any) -> list[Path]:
     "The files of a model that is a folder on this machine: whoever trains it again has other answers."
     model = getattr(settings, "model", None)
-    folder = Path(model).expanduser() if isinstance(model, str) else None
-    return sorted(p for p in folder.rglob("*") if p.is_file()) if folder and folder.is_dir() else []
+    if not isinstance(model, str):
+        return []
+    from crumb_nb.retrievers.embeddings import model_folder
+
+    folder = model_folder(model)
+    return sorted(p for p in folder.rglob("*") if p.is_file()) if folder else []
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -129,6 +129,7 @@ class Artifact:
         self._collections: dict[str, dict] = {}
         self._systems: dict[str, list[dict]] = {}
         self._notes: list[str] = []
+        self._absent: dict[tuple[str, str], list[str]] = {}  # system, reason → collections
         self._used_collections: list = []  # with the results, for the boards of the report
         self._used_results: list = []
 
@@ -144,9 +145,22 @@ class Artifact:
                 self._use_collection(thing)
             else:
                 self._used_results.append(thing)
+                self._tell(thing)
                 if thing.provenance not in self._systems.setdefault(str(thing.spec), []):
                     self._systems[str(thing.spec)].append(dict(thing.provenance))
         return self
+
+    def _tell(self, result) -> None:
+        "Note what a reader of a row must know: that it is not there and why, or that a run file answers less than was asked."
+        name = result.provenance["collection"]
+        if result.reason:
+            self._absent.setdefault((result.system, result.reason.removeprefix(f"{name}: ")), []).append(name)
+            return
+        for part, info in _infos(result.system, result.provenance.get("info", {})):
+            if info.get("missing_query_ids"):
+                self.note(f"{part}: {info['missing_queries']:,} queries of {name} are not in the file and count 0.")
+            if info.get("unknown_documents"):
+                self.note(f"{part}: {info['unknown_documents']:,} of its rows name no document of {name}.")
 
     def _use_collection(self, collection) -> None:
         "Record a collection by its name; one of the same name but another protocol gets the protocol's name too, then its gold rule, at last a number."
@@ -221,7 +235,8 @@ class Artifact:
 
     def _footnotes(self) -> list[str]:
         "Notes of the collections, then those of the notebook."
-        return merged_notes([n for block in self._collections.values() for n in block["notes"]] + self._notes)
+        absent = [f"{system}: N/A on {', '.join(dict.fromkeys(names))}, {reason}." for (system, reason), names in self._absent.items()]
+        return merged_notes([n for block in self._collections.values() for n in block["notes"]] + self._notes + absent)
 
     def _markdown(self, body: str, judged: pd.DataFrame) -> str:
         "Title, caption, body, footnotes, and the verdicts on published figures."
@@ -241,6 +256,13 @@ class Artifact:
             "boards": keep_boards(self._used_collections, self._used_results), "verdicts": json.loads(judged[judged["kind"] == "published"].drop(columns="artifact").to_json(orient="records")),
         }
         write_text(self.out / f"{self.id}.json", json.dumps(json.loads(canonical_json(record)), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def _infos(name: str, info: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    "What a system and its parts told of themselves."
+    yield name, info
+    for part, more in info.get("parts", {}).items():
+        yield from _infos(part, more)
 
 
 def merged_notes(notes: Iterable[str]) -> list[str]:

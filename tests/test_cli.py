@@ -259,7 +259,7 @@ def test_evaluate_against_labels(capsys):
         assert code == 2 and "either" in err
     assert said(capsys, "evaluate", "absent.jsonl", "--qrels", "labels.trec")[0] == 2
     code, _, err = said(capsys, "evaluate", "mine.trec", "--on", "locomo")
-    assert code == 2 and "none of the 80 queries" in err
+    assert code == 2 and "none of the queries" in err
     code, _, err = said(capsys, "evaluate", "mine.trec", "--qrels", "labels.trec", "--measures", "MRR")
     assert code == 2 and "RR" in err
 
@@ -290,7 +290,7 @@ def test_evaluate_says_which_documents_and_queries_do_not_fit(capsys):
     legal({"d01aa": 2.0, "d02bb": 1.0}, "blind.jsonl")
     code, out, err = said(capsys, "evaluate", "blind.jsonl", "--on", "legal_qa")
     assert code == 2 and not out
-    assert err == "crumb-nb: blind.jsonl: none of its 26 rows names a document of mini/legal_qa (e.g. 'd01aa'; ids look like 'lq-01:0'); ids from crumb-nb export must go through crumb-nb import first\n"
+    assert err == "crumb-nb: blind.jsonl: none of its rows names a document of this collection (e.g. 'd01aa'; ids here look like 'lq-01:0'); ids from crumb-nb export must go through crumb-nb import first\n"
     ids = legal({"lq-01:0": 2.0, "d02bb": 1.0}, "half.jsonl", drop=9)  # 4 of the 13 remain, each with one known document of two
     code, out, _ = said(capsys, "evaluate", "half.jsonl", "--on", "legal_qa")
     assert code == 0 and "[warning] unknown documents: 4 of 8 rows" in out and "13 judged\n" not in out

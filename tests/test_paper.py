@@ -19,7 +19,7 @@ import pytest
 from crumb_nb import driver, runner
 from crumb_nb.manifests import MARKS, Manifest, find_manifests, read_manifest, verdict, verdicts
 from crumb_nb.paper import Artifact, format_value, style_path, to_markdown, to_tex, write_csv, write_figure
-from crumb_nb.records import DataError
+from crumb_nb.records import DataError, Run
 
 ROOT = Path(__file__).resolve().parents[1]
 STANDARD = "profile = 'mini'  # mini, local or hub\ndata = ''  # folder\nout = ''  # folder\nk = 1  # depth"
@@ -701,3 +701,19 @@ def test_what_is_read_where_it_is_there_is_part_of_the_key(tmp_path):
     manifest = next(m for m in find_manifests(driver.find_papers()) if m.id == "audit_published")
     plan = driver.plan_artifact(manifest, "mini", "", "", tmp_path, {})
     assert any(name.startswith("data/published/") for name in plan.data), "the tables that are audited"
+
+
+def test_what_a_system_lacks_is_said_below_the_table(artifact, tmp_path):
+    "A row that is missing, and one that is low because its file lacks queries, look like findings about the system."
+    from crumb_nb.datasets.mini import load_mini
+    from crumb_nb.experiment import run_grid
+    from crumb_nb.record_files import write_run
+
+    trials, code = load_mini("clinical_trial"), load_mini("code_retrieval")
+    queries, docs = list(trials.queries.index), list(trials.corpus.index)
+    write_run(Run.from_dict({q: {docs[0]: 1.0, "nowhere": 2.0} for q in queries[:5]}), tmp_path / "part.jsonl")
+    made = artifact().use(*run_grid(["run(part.jsonl)"], [trials, code]).results)
+    text = made._footnotes()
+    assert f"run(part.jsonl): {len(queries) - 5} queries of mini/clinical_trial are not in the file and count 0." in text
+    assert "run(part.jsonl): 5 of its rows name no document of mini/clinical_trial." in text
+    assert "run(part.jsonl): N/A on mini/code_retrieval, part.jsonl: holds none of the queries of this collection." in text

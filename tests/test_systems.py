@@ -297,7 +297,7 @@ def test_a_run_file_is_a_system(tmp_path, monkeypatch):
     assert run.info == {"unknown_documents": 1, "unknown_queries": 1, "missing_queries": len(missing), "unknown_query_ids": ["other"], "missing_query_ids": missing[:3]}, "a query of the file that the collection has not, and the other way round"
     assert json.loads(json.dumps(run.info)) == run.info, "info is kept as JSON"
     assert spec_files("rrf(bm25, run(mine.jsonl))") == [tmp_path / "mine.jsonl"]
-    with pytest.raises(NotApplicable, match="none of the 1 queries"):
+    with pytest.raises(NotApplicable, match="none of the queries"):
         build("run(mine.jsonl)").search(collection(queries=queries_frame(["z"], ["z"])), 10)
     with pytest.raises(DataError, match="cannot be read"):
         build("run(absent.jsonl)").search(collection(), 10)
@@ -502,3 +502,38 @@ def test_the_seed_of_a_gate_is_in_its_key():
     gate, plain = build("gate(bm25, oracle)"), build("bm25")
     assert gate.key(Request(collection(), 10, seed=0)) != gate.key(Request(collection(), 10, seed=1))
     assert plain.key(Request(collection(), 10, pool=5)) == plain.key(Request(collection(), 10)), "without a reranker the pool decides nothing"
+
+
+def test_a_run_of_another_unit_is_not_applicable_and_not_zero(tmp_path, monkeypatch):
+    "A file of session ids beside turns scored 0.0000 and was beaten significantly, which says nothing about the system."
+    monkeypatch.chdir(tmp_path)
+    write_run(Run.from_dict({"q1": {"s1": 2.0}, "q2": {"s2": 1.0}}), tmp_path / "sessions.jsonl")
+    with pytest.raises(NotApplicable, match=r"sessions.jsonl: none of its rows names a document .*'s1'"):
+        build("run(sessions.jsonl)").search(collection(), 10)
+    write_run(Run.from_dict({"q1": {"s1": 2.0, "d1": 1.0}}), tmp_path / "mixed.jsonl")
+    info = build("run(mixed.jsonl)").search(collection(), 10).info
+    assert (info["unknown_documents"], info["missing_queries"], info["missing_query_ids"]) == (1, 1, ["q2"])
+
+
+def test_a_model_folder_is_looked_up_where_the_command_was_started(tmp_path, monkeypatch):
+    "Notebooks run in a folder of their own; a path that is no folder is refused when the spec's files are asked for, not after a minute of asking a hub."
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("CRUMB_NB_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for written in ("model", "./model", "~/model"):
+        assert [p.name for p in spec_files(f"dense(model={written})")] == ["config.json"]
+    for missing in ("./absent", "~/absent", "/absent"):
+        with pytest.raises(DataError, match="absent: no such folder"):
+            spec_files(f"rrf(bm25, dense(model={missing}))")
+    assert spec_files("dense(model=BAAI/bge-m3)") == [], "a name of the hub"
+
+
+def test_a_function_in_a_folder_without_init_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("CRUMB_NB_HOME", str(tmp_path))
+    (tmp_path / "bare_folder").mkdir()
+    (tmp_path / "bare_folder" / "mod.py").write_text("def search(collection, asked):\n    return {q: {'d1': 1.0} for q in collection.queries.index}\n")
+    system = build("bare_folder.mod:search")
+    assert [p.name for p in system.files()] == ["mod.py"] and set(system.search(collection(), 10).to_dict()["q1"]) == {"d1"}

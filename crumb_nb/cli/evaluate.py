@@ -65,13 +65,13 @@ def deepest(collection: Any) -> int:
 def on_collection(path: str, collection: Any, measures: str | None) -> Scored:
     "A run file by a collection's protocol. Raises `NotApplicable` if it has none of its queries, `DataError` if it names none of its documents."
     from crumb_nb.experiment import run_system
+    from crumb_nb.sources import ForeignDocuments
     from crumb_nb.specs import Spec
 
-    result = run_system(str(Spec("run", (Spec(path, quoted=True),))), collection, asked=deepest(collection), measures=measures.split(",") if measures else None)
-    for finding in result.findings:
-        if finding.guard == "unknown documents" and finding.count == finding.of:  # all 0 would look like a bad system
-            looks = f"{finding.example!r}; ids look like {collection.corpus.index[0]!r}"
-            raise DataError(f"none of its {finding.of:,} rows names a document of {collection.name} (e.g. {looks}); ids from crumb-nb export must go through crumb-nb import first", path=path)
+    try:
+        result = run_system(str(Spec("run", (Spec(path, quoted=True),))), collection, asked=deepest(collection), measures=measures.split(",") if measures else None)
+    except ForeignDocuments as error:  # not one of several collections that the file may belong to, but the wrong ids for this one
+        raise DataError(str(error)) from None
     judged = set(collection.qrels.query_ids)
     ignored = [q for q in result.ranking.query_ids if q not in judged]
     return Scored(result.scores, _notes(path, result.scores, result.ranking, ignored, "counted 0 by the protocol"), [str(finding) for finding in result.findings])

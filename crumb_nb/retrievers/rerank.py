@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ..records import DataError, Qrels, Run, within_group
-from .embeddings import MINILM, _quiet, _windows, load_encoder
+from .embeddings import MINILM, _quiet, _windows, fetching, load_encoder, model_folder
 from .search import check_asked, round32
 
 # %% ../../nbs/43_rerank.ipynb #f23aeab8
@@ -302,7 +302,7 @@ class CrossEncoder:
         "Rerank by the raw logit; `info` counts pairs longer than the model reads."
         import torch
 
-        model = _load_cross_encoder(self.model, self.max_length, self.device, self.dtype, self.revision)
+        model = _load_cross_encoder(str(model_folder(self.model) or self.model), self.max_length, self.device, self.dtype, self.revision)
         limit, cut = self.max_length or getattr(model, "max_seq_length", None) or model.max_length, [0]
 
         def score(query_id: str, query: str, doc_ids: Sequence[str], texts: Sequence[str]) -> np.ndarray:
@@ -324,7 +324,7 @@ def _load_cross_encoder(name: str, max_length: int | None, device: str, dtype: s
     import sentence_transformers
     import torch
 
-    with _quiet():
+    with _quiet(), fetching(name):
         model = sentence_transformers.CrossEncoder(
             name, max_length=max_length, device=device, revision=revision, trust_remote_code=False, model_kwargs={"dtype": getattr(torch, dtype)}
         )
