@@ -6,6 +6,7 @@ import pytest
 
 from crumb_nb.datasets.corpora import _SCHEMA, convert_corpus, load_corpus, read_parts
 from crumb_nb.datasets.crumb import CRUMB_TASKS, crumb_task, load_crumb, parse_query_row, read_query_rows, task_of_run, with_instruction
+from crumb_nb.datasets.profiles import counting_note
 from crumb_nb.records import DataError, write_jsonl
 
 ROW = {"query_id": "7", "query_content": "x", "instruction": None, "passage_qrels": [{"id": "p:1", "label": 1.0}], "passage_binary_qrels": [], "full_document_qrels": [], "use_max_p": False, "metadata": '{"k": 1}'}
@@ -62,6 +63,7 @@ def test_max_p_counts_documents_by_parent_not_by_id(tmp_path):
     assert made.queries.at["7", "group"] == "NOT"
     plain = load_crumb("set_operation_entity_retrieval", source=base, max_p=False)
     assert plain.protocol.aggregate is None and plain.qrels.to_dict() == {"7": {"p:1": 1.0}} and plain.missing_gold() == {"7": ["p:1"]}
+    assert counting_note([made, plain], {made.name: "SOER"}).split("; ") == ["documents are counted by their best passage (MaxP) in SOER", "the passages themselves are counted in SOER"]
 
 
 def test_full_documents_of_a_single_collection_are_its_passages(tmp_path):

@@ -114,7 +114,8 @@ def test_compiled_stand_in_has_48_questions_of_48_sessions(real, tmp_path):
     assert H.write_haystacks(H.compile_haystacks(real / "longmemeval_oracle_52q.json", [real / "longmemeval_s_4q.json"]), path) == 48
     c = M.load_longmemeval(path, questions="answerable", gold="answer_sessions")
     assert len(c.queries) == 48 and {len(c.candidates(q)) for q in c.queries.index} == {48}
-    assert c.notes[0].startswith("stand-in: 48 of 48 haystacks compiled, not LongMemEval's own") and not c.missing_gold()
+    assert c.notes[0].startswith("stand-in: 48 of 48 haystacks compiled, not LongMemEval's own (48 sessions each, filled from a pool of ") and not c.missing_gold()
+    assert "sha256" not in c.notes[0] and "oracle_sha256" in c.protocol.options["compiled"], "hashes are for the provenance, not for readers"
     assert len(M.load_longmemeval(path).queries) == 42
 
 

@@ -94,6 +94,7 @@ def test_cut_scores(collection):
 
 def test_with_a_run(collection):
     cut = cut_collection(collection, lambda corpus: chunked(corpus, halves))
+    assert cut.notes[-1] == f"{collection.name}: documents cut here (contextual)"
     run = Run.from_dict({"q1": {"a:1": 3.0, "a:0": 2.0, "b:0": 1.0}})
     scores = span_measures(run, cut, ["SpanR@1", "SpanR@2", "SpanP@2", "SpanIoU@2"])
     assert scores.values.loc["q1"].tolist() == pytest.approx([0, 1, 5 / len(TEXT), 5 / len(TEXT)])

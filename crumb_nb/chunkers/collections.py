@@ -88,7 +88,7 @@ def cut_collection(
         raise DataError("no query of this collection has gold spans; use labels='max_p'", id=collection.name)
     passages = cut(collection.corpus)
     protocol = collection.protocol
-    note = f"documents cut here ({cutter})"
+    note = f"{collection.name.removeprefix('mini/')}: documents cut here ({cutter})"  # named, since a table may hold other collections too
     scope = collection.scope and {q: tuple(p for p, parent in zip(passages.index, passages["parent_id"]) if parent in set(docs)) for q, docs in collection.scope.items()}
     common = {"corpus": passages, "scope": scope, "notes": (*collection.notes, note)}
     options = {**protocol.options, "cutter": cutter}

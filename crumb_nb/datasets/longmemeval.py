@@ -221,6 +221,15 @@ def moment(date: str) -> tuple[int, ...]:
     return tuple(map(int, match.groups()))
 
 # %% ../../nbs/11_longmemeval.ipynb #dc9711ec
+_HOW = {"n_sessions": "{} sessions each", "fillers": "filled from a pool of {}", "days": "beginning {} days before the first evidence", "seed": "seed {}"}
+
+
+def _how_compiled(made: Mapping) -> str:
+    "What a reader may want to know of compiled haystacks; all the rest is in the protocol's options."
+    words = [text.format(made[name]) for name, text in _HOW.items() if name in made]
+    return f" ({', '.join(words)})" if words else ""
+
+
 @dataclass
 class _Tally:
     "Counts over all records of a file."
@@ -249,7 +258,11 @@ class _Tally:
 
     def stand_in(self) -> list[str]:
         "What every table must say of haystacks that are not the data set's own."
-        return [f"stand-in: {n:,} of {self.n['questions']:,} haystacks compiled, not LongMemEval's own ({how})" for how, n in self.compiled.items()]
+        return [f"stand-in: {n:,} of {self.n['questions']:,} haystacks compiled, not LongMemEval's own{_how_compiled(json.loads(how))}" for how, n in self.compiled.items()]
+
+    def options(self) -> dict[str, str]:
+        "All that compiled haystacks were made with, hashes of their files too: for the protocol card in the provenance."
+        return {"compiled": " ".join(self.compiled)} if self.compiled else {}
 
     def line(self, judged: int) -> str:
         "One line for tables and for `info`."
@@ -269,7 +282,7 @@ def longmemeval_counts(path: "str | os.PathLike") -> dict[str, int]:
     return tally.counts()
 
 # %% ../../nbs/11_longmemeval.ipynb #4b16e4f7
-def _protocol(rules: _Rules, questions: str, total: int, left_out: dict[str, str], as_of: bool) -> Protocol:
+def _protocol(rules: _Rules, questions: str, tally: _Tally, left_out: dict[str, str], as_of: bool) -> Protocol:
     "The protocol of a LongMemEval collection."
     depths = (1, 3, 5, 10, 30, 50)
     layout = "user turns joined by a space" if rules.corpus == "user_only" else "one line 'role: text' per turn"
@@ -279,7 +292,7 @@ def _protocol(rules: _Rules, questions: str, total: int, left_out: dict[str, str
         counted=rules.counted,
         gold_rule=rules.gold,
         question_filter=questions,
-        n_questions=total,
+        n_questions=tally.n["questions"],
         left_out=left_out,
         measures=tuple(f"{family}@{k}" for family in ("recall_any", "recall_all", "ndcg_any", "R") for k in depths),
         primary="recall_all@5",
@@ -288,7 +301,7 @@ def _protocol(rules: _Rules, questions: str, total: int, left_out: dict[str, str
         aggregate="max",
         ties="hash",
         no_relevant="drop",
-        options={"corpus": rules.corpus, "layout": layout, "date_line": rules.date_line, "as_of": as_of, "other_turns": _other_turns(rules)},
+        options={"corpus": rules.corpus, "layout": layout, "date_line": rules.date_line, "as_of": as_of, "other_turns": _other_turns(rules), **tally.options()},
     )
 
 
@@ -341,7 +354,7 @@ def load_longmemeval(
         corpus=_corpus(shelf, asked.scope),
         queries=queries_frame([r[0] for r in asked.rows], [r[1] for r in asked.rows], None, [r[2] for r in asked.rows], [r[3] for r in asked.rows]),
         qrels=Qrels.from_dict(asked.labels),
-        protocol=_protocol(rules, questions, tally.n["questions"], left_out, as_of),
+        protocol=_protocol(rules, questions, tally, left_out, as_of),
         scope=asked.scope,
         licence="MIT",
         source=SOURCE,

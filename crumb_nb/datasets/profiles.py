@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PROFILES', 'STAND_IN', 'KINDS', 'COLLECTION_KINDS', 'Unavailable', 'package_data', 'Kind', 'data_path',
-           'fetched_folder', 'input_files', 'open_collections', 'as_embedded']
+           'fetched_folder', 'input_files', 'open_collections', 'as_embedded', 'counting_note']
 
 # %% ../../nbs/28_profiles.ipynb #46965785
 from collections.abc import Callable, Iterable, Mapping
@@ -185,6 +185,18 @@ def _open_documents(kind: str, profile: str, data, **options) -> list[Collection
     from crumb_nb.datasets.files import open_path
 
     return [open_path(data_path(kind, profile, data), **{"name": kind, **options})]
+
+
+def counting_note(
+    collections: Iterable[Collection],
+    names: Mapping[str, str] | None = None,  # collection name → how the table calls it; None: without the prefix "mini/"
+) -> str:
+    "Which collections count documents by their best passage, and which count the passages themselves: a note for tables over tasks."
+    best, plain = [], []
+    for c in collections:
+        (plain if c.protocol.counted == c.protocol.unit else best).append(names[c.name] if names else c.name.removeprefix("mini/"))
+    parts = [f"documents are counted by their best passage (MaxP) in {', '.join(best)}"] if best else []
+    return "; ".join([*parts, *([f"the passages themselves are counted in {', '.join(plain)}"] if plain else [])])
 
 
 _OPENERS: dict[str, Callable[..., list[Collection]]] = {
