@@ -26,10 +26,10 @@ def term_overlap(
     weight: dict[str, float] | None = None,  # token → IDF; None: every token weighs 1
 ) -> float:
     "Share (0 to 1) of the query's distinct tokens, weighted, that stand in the document; NaN for a query without tokens."
-    terms = set(query)
+    terms, there = dict.fromkeys(sorted(query)), set(document)  # in one order: a sum of floats depends on it, and that of a set on the process
     weights = {t: 1.0 if weight is None else weight[t] for t in terms}
     total = sum(weights.values())
-    return sum(weights[t] for t in terms & set(document)) / total if total else float("nan")
+    return sum(weights[t] for t in terms if t in there) / total if total else float("nan")
 
 # %% ../nbs/46_overlap.ipynb #c40ed4d8
 def lexical_overlap(

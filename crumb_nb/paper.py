@@ -277,7 +277,8 @@ def merged_notes(notes: Iterable[str]) -> list[str]:
 
 def _compared(row) -> str:
     "One published figure beside ours, as a footnote."
-    ours = format_value(row.ours, 4 if isinstance(row.ours, float) else None)
+    places = len(str(row.reference).partition(".")[2])  # as many as were published, so that the two can be compared by eye
+    ours = format_value(row.ours, max(places, 4) if isinstance(row.ours, float) else None)
     return f"published {row.cell} {row.reference} ({row.source}), ours {ours}: {row.verdict}"
 
 

@@ -172,14 +172,14 @@ def _options(unit: str, rule: str, text: dict[str, Any]) -> dict[str, Any]:
     return {"corpus": "one haystack per conversation", "layout": layout, **{k: v for k, v in text.items() if applies[k]}, **read}
 
 
-def _counts_line(conversations: Sequence[Conversation], judged: int) -> str:
+def _counts_line(conversations: Sequence[Conversation]) -> str:
     "One line with the counts of the file and of the protocol."
     n = locomo_counts(conversations)
     return (
         f"{n['conversations']} conversations, {n['sessions']:,} sessions, {n['turns']:,} turns, {n['questions']:,} questions "
         f"({n['category_5']:,} adversarial, {n['not_adversarial']:,} not): {n['strict_evidence']:,} with strict evidence, "
         f"{n['not_adversarial_string']:,} not adversarial with a textual answer, {n['not_adversarial_string_strict']:,} both "
-        f"({n['not_adversarial_string_tolerant']:,} if evidence is read tolerantly); {judged:,} judged here"
+        f"({n['not_adversarial_string_tolerant']:,} if evidence is read tolerantly)"
     )
 
 
@@ -245,7 +245,7 @@ def load_locomo(
         licence=LICENCE if released else "",
         source=SOURCE if released else Path(path).name,
         citation=CITATION,
-        notes=(_counts_line(conversations, len(kept)),),
+        notes=(_counts_line(conversations),),
     ).validate()
     if verbose:
         print(collection.notes[0])

@@ -264,13 +264,13 @@ class _Tally:
         "All that compiled haystacks were made with, hashes of their files too: for the protocol card in the provenance."
         return {"compiled": " ".join(self.compiled)} if self.compiled else {}
 
-    def line(self, judged: int) -> str:
+    def line(self) -> str:
         "One line for tables and for `info`."
         n = self.counts()
         return (
             f"{n.get('questions', 0):,} questions ({n.get('abstention', 0):,} abstention, {n.get('answerable', 0):,} answerable, {n.get('user_evidence', 0):,} with evidence on the user side), "
             f"{n.get('session_occurrences', 0):,} session occurrences, {n.get('sessions_per_question', 0):,} without repeats inside a question, "
-            f"{n['distinct_sessions']:,} distinct, {n.get('turns', 0):,} turns; {judged:,} judged here"
+            f"{n['distinct_sessions']:,} distinct, {n.get('turns', 0):,} turns"
         )
 
 
@@ -346,7 +346,7 @@ def load_longmemeval(
             asked.add(record, docs, relevant)
         else:
             left_out[record.question_id] = reason
-    notes = (*tally.stand_in(), tally.line(len(asked.rows)))
+    notes = (*tally.stand_in(), tally.line())
     if verbose:
         print(*notes, sep="\n")
     return Collection(
