@@ -445,6 +445,14 @@ def manifest(tmp_path, text: str) -> Manifest:
         ("expected: {mini: [1]}", "must be a mapping"),
         ("expected: {mini: {keys: [a], tolerance: narrow, cells: []}}", "not negative is needed, not 'narrow'"),
         ("published: [{row: {a: 1}, values: {v: 1}, source: s, mark: P, why_not: w, tolerance: -1}]", "not negative"),
+        ("published: [{row: {a: 1}, values: {v: about half}, source: s, mark: P, why_not: w}]", r"field 'published.values.v': 'about half' is not a number.*row \{'a': 1\}"),
+        ("published: [{row: {a: 1}, values: {v: '1,526'}, source: s, mark: P, why_not: w}]", "without separators of thousands"),
+        ("published: [{row: {a: 1}, values: {v: '84.6 %'}, source: s, mark: P, why_not: w}]", "per cent"),
+        ("published: [{row: {a: 1}, values: {v: nan}, source: s, mark: P, why_not: w}]", "'nan' is not a number"),
+        ("published: [{row: {a: 1}, values: {v: }, source: s, mark: P, why_not: w}]", "'None' is not a number"),
+        ("published: [{row: {a: 1}, values: {v: true}, source: s, mark: P, why_not: w}]", "'True' is not a number"),
+        ("published: [{row: {a: 1}, values: [0.5], source: s, mark: P, why_not: w}]", "field 'published.values': a mapping"),
+        ("published: [{row: page, values: {v: 0.5}, source: s, mark: P, why_not: w}]", "field 'published.row': a mapping"),
         ("title: ''", "non-empty"),
         ("a: [", "is not YAML"),
     ],
@@ -461,6 +469,14 @@ def test_a_tolerance_is_a_number_however_it_is_written(tmp_path):
     made = manifest(tmp_path, "expected: {mini: {keys: [a], tolerance: 1e-07, cells: [[1, v, 0.5]]}}")
     assert made.expected["mini"].tolerance == 1e-07, "YAML reads 1e-07 as text"
     assert verdicts(made, "mini", pd.DataFrame({"a": [1], "v": [0.50001]}))["verdict"].tolist() == ["FAIL"]
+
+
+@pytest.mark.parametrize(("written", "number"), [("0.5", 0.5), ("'0.50'", 0.5), ("12", 12), ("-3", -3), ("0.00001", 1e-05), ("1e-7", 1e-07), (".5", 0.5)])
+def test_whatever_is_accepted_as_published_becomes_a_number(tmp_path, written, number):
+    "YAML writes 0.00001 as 1e-05."
+    made = manifest(tmp_path, f"published: [{{row: {{a: 1}}, values: {{v: {written}}}, source: s, mark: P, why_not: w}}]")
+    beside = Artifact("m", manifest=made.path, profile="local").beside(pd.DataFrame({"a": [0], "v": [1]}))
+    assert beside["v"].tolist() == [1, number] and verdict(made.published[0].values["v"], number) == "OK"
 
 
 def test_two_artifacts_of_one_name_are_refused(papers):
