@@ -2,7 +2,8 @@
 PYTHON  ?= python3
 VENV    ?= .venv
 TORCH   ?= torch==2.13.0
-PROFILE ?= mini
+# real data are meant to be used: with DATA the profile is local, unless it is named
+PROFILE ?= $(if $(DATA),local,mini)
 DATA    ?=
 SYSTEMS ?=
 IDS     ?=
@@ -17,7 +18,7 @@ STAMP := $(VENV)/.installed
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nvariables: PROFILE=mini|local|hub  DATA=folder  SYSTEMS="bm25 dense …"  IDS="artifact …"  JOBS=2  PYTHON=python3.12\n'
+	@printf '\nvariables: DATA=folder  PROFILE=mini|local|hub (local if DATA is given, else mini)  SYSTEMS="bm25 dense …"  IDS="artifact …"  JOBS=2  PYTHON=python3.12\n'
 
 # The environment: made once, and again only when what it is made of has changed.
 $(STAMP): requirements.lock settings.ini setup.py pyproject.toml
