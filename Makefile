@@ -37,7 +37,7 @@ check: $(STAMP) ## compare every artifact of PROFILE with the expected values of
 	@$(BIN)/crumb-nb paper $(IDS) --profile $(PROFILE) --jobs $(JOBS) $(if $(DATA),--data "$(DATA)") --check $(ARGS)
 
 test: $(STAMP) ## run everything that CI runs: the mini profile from nothing, then all tests
-	@rm -rf build/mini build/cache
+	@rm -rf build/mini build/.work build/cache
 	@CRUMB_NB_CACHE="$(CURDIR)/build/cache" $(BIN)/crumb-nb paper --profile mini --jobs $(JOBS) --out build --check
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
@@ -63,4 +63,4 @@ lock: ## write requirements.lock anew from settings.ini, in an environment of it
 	@$(PYTHON) .ci/lock.py "$(TORCH)"
 
 clean: ## remove the environment, caches and everything regenerated that is not committed
-	@rm -rf $(VENV) _docs build dist *.egg-info .pytest_cache .hypothesis .cache figures/local figures/hub
+	@rm -rf $(VENV) _docs build dist *.egg-info .pytest_cache .hypothesis .cache figures/local figures/hub figures/.work

@@ -83,7 +83,7 @@ def test_a_good_run_leaves_whole_files_with_provenance_and_no_path(papers):
     record = json.loads((made / "thirds.json").read_text())
     assert record["parameters"] == {"k": 2} and record["run"]["git"].keys() == {"commit", "dirty"} and "python" in record["run"]
     assert set(record) >= {"notebook", "collections", "versions", "data", "key", "seed", "files", "verdicts"}
-    executed = papers.parent / ".figures.work" / "mini" / "executed" / "thirds.ipynb"
+    executed = papers.parent / "figures" / ".work" / "mini" / "executed" / "thirds.ipynb"
     for path in (*made.iterdir(), executed):
         assert str(papers.parent) not in path.read_text(), f"{path.name} holds an absolute path"
     assert re.fullmatch(r"\[1/1\] made +\d+\.\d s  thirds", lines[0])
@@ -230,7 +230,7 @@ def test_a_notebook_is_refused_before_it_runs(papers, change, said):
     else:
         outcome = run(papers)[0]["wrong"]
         assert outcome.state == "failed" and said in outcome.reason and "wrong.ipynb" in outcome.reason
-    assert not (papers.parent / "figures").exists()
+    assert not (papers.parent / "figures" / "mini").exists()
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_a_notebook_that_does_not_finish_publishes_nothing(papers, cell, said):
     write_artifact(papers, "bad", "from pathlib import Path\n" + TABLE.replace("NAME", "'bad'"), cell, "print('after')" if "Path" not in cell else "pass")
     outcome = run(papers)[0]["bad"]
     assert outcome.state == "failed" and re.search(said, outcome.reason), outcome.reason
-    assert not (papers.parent / "figures").exists() or not list((papers.parent / "figures" / "mini").iterdir())
-    kept = papers.parent / ".figures.work" / "mini" / "executed"
+    assert not (papers.parent / "figures" / "mini").exists()
+    kept = papers.parent / "figures" / ".work" / "mini" / "executed"
     assert [p.name for p in kept.iterdir()] == ["bad.failed.ipynb"], "kept for reading, under another name"
     assert "mini" == kept.parent.name and not list(kept.parent.glob("run-*")), "nothing temporary is left"
 
@@ -326,7 +326,7 @@ def test_an_executed_notebook_is_refused_as_input(papers):
     "PM06: its injected values would stay."
     path = write_artifact(papers, "thirds")
     run(papers)
-    shutil.copy(papers.parent / ".figures.work" / "mini" / "executed" / "thirds.ipynb", path)
+    shutil.copy(papers.parent / "figures" / ".work" / "mini" / "executed" / "thirds.ipynb", path)
     outcome = run(papers)[0]["thirds"]
     assert outcome.state == "failed" and "output of an earlier run" in outcome.reason
 
@@ -391,6 +391,65 @@ def test_outside_a_checkout_the_command_says_so(tmp_path, monkeypatch):
         driver.find_papers()
 
 
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+import crumb_nb.datasets.crumb
+from crumb_nb import driver
+from crumb_nb.datasets.profiles import Unavailable, data_path, input_files
+from crumb_nb.records import DataError
+os.chdir(sys.argv[1])
+if not os.getuid():
+    os.setuid(65534)  # permissions do not bind root
+def said(call, *given):
+    try:
+        return str(call(*given))
+    except (DataError, Unavailable) as error:
+        return f"{type(error).__name__}: {error}"
+"""
+
+
+def as_nobody(folder: Path, *calls: str) -> list[str]:
+    "What each call gives or raises for a user without rights; paths are relative to the folder, for nobody may not pass through pytest's own."
+    script = AS_NOBODY + "".join(f"print({call})\n" for call in calls)
+    folder.chmod(0o755)
+    return subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_the_output_folder_is_all_that_must_be_writable(tmp_path):
+    "Work is done inside of it: its parent may be locked."
+    for name, mode in (("open", 0o777), ("locked", 0o555), ("half", 0o777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    (tmp_path / "half" / "mini").mkdir(mode=0o555)
+    lines = as_nobody(tmp_path, *(f"said(driver._work_folder, Path({name!r}))" for name in ("open/mini", "locked/mini", "half/mini", "open/new/mini", "locked/new/mini")))
+    refused = "cannot be written (Permission denied); choose another folder with --out"
+    assert lines == ["open/.work/mini", f"DataError: locked: {refused}", f"DataError: half/mini: {refused}", "open/new/.work/mini", f"DataError: locked/new: {refused}"]
+    (tmp_path / "half" / "mini").chmod(0o755)
+
+
+def test_an_output_that_is_no_folder_is_told_before_the_first_notebook(papers):
+    write_artifact(papers, "thirds")
+    (papers.parent / "file").write_text("")
+    (papers.parent / "circle").symlink_to("circle")
+    (papers.parent / "taken").mkdir()
+    (papers.parent / "taken" / "mini").write_text("")
+    for out, why in (("file", "Not a directory"), ("file/below", "Not a directory"), ("circle", "Too many levels"), ("x" * 300, "File name too long"), ("taken", "Not a directory"), ("/proc/figures", "No such file")):
+        with pytest.raises(DataError, match=rf"{out}.*: cannot be written \({why}.*\); choose another folder with --out"):
+            run(papers, out=out)
+
+
+def test_no_time_left_is_told_before_there_is_something_to_tell_it_from(papers):
+    "The first to finish is the fastest, and a failure takes no time: neither is a mean."
+    for n in range(5):
+        write_artifact(papers, f"t{n}", manifest=MANIFEST + f"order: {n}\n")
+    lines = run(papers, jobs=1)[1]
+    assert ["left" in line for line in lines] == [False, False, True, True, False]
+    write_artifact(papers, "t5", "raise ValueError", manifest=MANIFEST + "order: 0\n")
+    lines = run(papers, jobs=1, force=True)[1]
+    assert [("left" in line) for line in lines] == [False, False, True, True, True, False], "earlier runs tell at once, once the failure has no part in it"
+
+
 # --- kill -9 ---------------------------------------------------------------------------------------------------------------
 
 
@@ -404,7 +463,7 @@ def test_kill_and_again_gives_the_same_bytes(papers, cache_dir):
     flag.write_text("")
     script = f"from crumb_nb import driver; driver.code_hashes = lambda modules: 'the same code'; driver.run_paper(papers={str(papers)!r}, out={str(papers.parent / 'figures')!r}, jobs=1)"
     process = subprocess.Popen([sys.executable, "-c", script], cwd=papers.parent, env={**os.environ, "CRUMB_NB_CACHE": str(cache_dir)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    work = papers.parent / ".figures.work" / "mini"
+    work = papers.parent / "figures" / ".work" / "mini"
     deadline = time.monotonic() + 120
     while not list(work.glob("run-*/out/two.csv")) and time.monotonic() < deadline:
         time.sleep(0.05)
