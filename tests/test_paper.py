@@ -439,6 +439,48 @@ def test_an_output_that_is_no_folder_is_told_before_the_first_notebook(papers):
             run(papers, out=out)
 
 
+def test_a_data_folder_that_cannot_be_read_is_not_called_absent(tmp_path):
+    from crumb_nb.datasets.profiles import package_data
+
+    (tmp_path / "locomo").mkdir(mode=0o000)
+    (tmp_path / "longmemeval").mkdir(mode=0o644)  # its names may be listed, its files not opened
+    (tmp_path / "documents" / "deep").mkdir(parents=True)
+    (tmp_path / "lost+found").mkdir(mode=0o000)
+    shutil.copytree(package_data() / "crumb", tmp_path / "tasks")
+    lines = as_nobody(tmp_path, *(f"said(data_path, {kind!r}, 'local', '.')" for kind in ("locomo", "longmemeval", "crumb", "chunk_spans")))
+    refused = "cannot be read (Permission denied)"
+    assert lines[0].startswith(f"DataError: locomo: {refused}") and lines[1].startswith(f"DataError: longmemeval: {refused}") and lines[2] == "tasks"
+    assert lines[3].startswith("Unavailable: chunk_spans: none of"), "what is absent is still absent"
+    (tmp_path / "documents" / "deep").chmod(0o000)
+    task = next(p.parent for p in sorted((tmp_path / "tasks").glob("*/eval")))
+    task.chmod(0o000)
+    lines = as_nobody(tmp_path, "said(input_files, 'documents', 'local', '.')", "said(data_path, 'crumb', 'local', '.')")
+    assert lines[0].startswith(f"DataError: documents/deep: {refused}") and lines[1].startswith(f"DataError: tasks/{task.name}: {refused}")
+    for path in (task, tmp_path / "documents" / "deep", tmp_path / "locomo", tmp_path / "longmemeval", tmp_path / "lost+found"):
+        path.chmod(0o755)
+
+
+def test_beside_the_tasks_in_data_may_stand_what_cannot_be_read(tmp_path):
+    from crumb_nb.datasets.profiles import package_data
+
+    shutil.copytree(package_data() / "crumb", tmp_path / "data")
+    (tmp_path / "data" / "lost+found").mkdir(mode=0o000)
+    assert int(as_nobody(tmp_path, "len(input_files('crumb', 'local', 'data'))")[0]) > 20
+    (tmp_path / "data" / "lost+found").chmod(0o755)
+
+
+def test_a_task_folder_that_is_a_link_is_hashed(tmp_path):
+    "Its files would be read and not be part of the key; a link back to DATA is followed once."
+    from crumb_nb.datasets.profiles import input_files, package_data
+
+    (tmp_path / "data").mkdir()
+    for folder in (package_data() / "crumb").iterdir():
+        (tmp_path / "data" / folder.name).symlink_to(folder)
+    (tmp_path / "data" / "circle").symlink_to(tmp_path / "data")
+    found = input_files("crumb", "local", tmp_path / "data")
+    assert len(found) == len(input_files("crumb")) and not any("circle" in p.parts for p in found)
+
+
 def test_no_time_left_is_told_before_there_is_something_to_tell_it_from(papers):
     "The first to finish is the fastest, and a failure takes no time: neither is a mean."
     for n in range(5):
