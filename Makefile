@@ -2,7 +2,8 @@
 PYTHON  ?= python3
 VENV    ?= .venv
 TORCH   ?= torch==2.13.0
-PROFILE ?= mini
+# real data are meant to be used: with DATA the profile is local, unless it is named
+PROFILE ?= $(if $(DATA),local,mini)
 DATA    ?=
 SYSTEMS ?=
 IDS     ?=
@@ -17,7 +18,7 @@ STAMP := $(VENV)/.installed
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nvariables: PROFILE=mini|local|hub  DATA=folder  SYSTEMS="bm25 dense …"  IDS="artifact …"  JOBS=2  PYTHON=python3.12\n'
+	@printf '\nvariables: DATA=folder  PROFILE=mini|local|hub (local if DATA is given, else mini)  SYSTEMS="bm25 dense …"  IDS="artifact …"  JOBS=2  PYTHON=python3.12\n'
 
 # The environment: made once, and again only when what it is made of has changed.
 $(STAMP): requirements.lock settings.ini setup.py pyproject.toml
@@ -36,7 +37,7 @@ check: $(STAMP) ## compare every artifact of PROFILE with the expected values of
 	@$(BIN)/crumb-nb paper $(IDS) --profile $(PROFILE) --jobs $(JOBS) $(if $(DATA),--data "$(DATA)") --check $(ARGS)
 
 test: $(STAMP) ## run everything that CI runs: the mini profile from nothing, then all tests
-	@rm -rf build/mini build/cache
+	@rm -rf build/mini build/.work build/cache
 	@CRUMB_NB_CACHE="$(CURDIR)/build/cache" $(BIN)/crumb-nb paper --profile mini --jobs $(JOBS) --out build --check
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
@@ -62,4 +63,4 @@ lock: ## write requirements.lock anew from settings.ini, in an environment of it
 	@$(PYTHON) .ci/lock.py "$(TORCH)"
 
 clean: ## remove the environment, caches and everything regenerated that is not committed
-	@rm -rf $(VENV) _docs build dist *.egg-info .pytest_cache .hypothesis .cache figures/local figures/hub
+	@rm -rf $(VENV) _docs build dist *.egg-info .pytest_cache .hypothesis .cache figures/local figures/hub figures/.work

@@ -13,6 +13,7 @@ import math
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -178,11 +179,11 @@ def run_paper(
     "Make artifacts; returns one outcome each, in the order of the manifests. Raises `DataError` for wrong arguments only."
     if profile not in PROFILES:
         raise DataError(f"unknown profile {profile!r}; choose from {', '.join(PROFILES)}", field="profile")
-    folder = Path(out).resolve() / profile
+    folder = Path(os.path.realpath(out)) / profile  # unlike `Path.resolve` it leaves a circle of links to be told as what cannot be written
     data = str(Path(data).resolve()) if data else ""
     chosen = choose(find_manifests(find_papers(papers)), ids, profile)
     jobs = jobs or _cores()
-    work = _work_folder(folder, profile)
+    work = _work_folder(folder)
     with _environment(Path.cwd(), data, jobs):
         session = _Session(chosen, profile, data, systems, folder, work, timeout, keep_going, force, echo, jobs, executor)
         for batch in ([m for m in chosen if not m.after], [m for m in chosen if m.after]):
@@ -195,10 +196,16 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _work_folder(folder: Path, profile: str) -> Path:
-    "A folder beside the output root, on its file system; what a killed run left there is removed."
-    work = folder.parent.parent / f".{folder.parent.name}.work" / profile
-    work.mkdir(parents=True, exist_ok=True)
+def _work_folder(folder: Path) -> Path:
+    "A hidden folder in the output root, on its file system; what a killed run left there is removed. Raises `DataError` where nothing can be written."
+    work, place = folder.parent / ".work" / folder.name, folder.parent
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        for place in (work, folder if os.path.lexists(folder) else folder.parent):
+            with tempfile.TemporaryFile(dir=place):  # asked before the first notebook runs: its files come at the very end
+                pass
+    except OSError as error:
+        raise DataError(f"cannot be written ({error.strerror}); choose another folder with --out", path=place) from None
     for old in work.glob("run-*-*"):
         if not process_alive(int(old.name.split("-")[1])):
             shutil.rmtree(old, ignore_errors=True)
@@ -293,10 +300,12 @@ class _Session:
         self.echo(f"[{n:{len(str(total))}}/{total}] {outcome.state:9} {seconds}  {outcome.id}{end}")
 
     def _left(self) -> float:
-        "Seconds still to go, from earlier runs where there were any, else from the mean of this one."
-        made = [o.seconds for o in self.outcomes.values() if o.seconds]
-        mean = sum(made) / len(made) if made else 10.0
-        return sum(self.stamps.read(m.id).get("seconds", mean) for m in self.chosen if m.id not in self.outcomes) / self.jobs
+        "Seconds still to go, from earlier runs where there were any, else from the mean of this one; 0 while both say too little."
+        made = [o.seconds for o in self.outcomes.values() if o.state == "made"]
+        earlier = [self.stamps.read(m.id).get("seconds") for m in self.chosen if m.id not in self.outcomes]
+        if None in earlier and len(made) < 3:
+            return 0.0  # the first to finish are the fastest: their mean would promise too much
+        return sum(sum(made) / len(made) if seconds is None else seconds for seconds in earlier) / self.jobs
 
 
 def _spread(plans: Sequence[Plan]) -> list[Plan]:

@@ -8,6 +8,7 @@ __all__ = ['PROFILES', 'KINDS', 'FORMATS', 'MARKS', 'VERDICT_COLUMNS', 'Publishe
 
 # %% ../nbs/58_manifests.ipynb #6977bca1
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ MARKS = {"P": "read in the authors' own code, data or page", "C": "counted on th
 _TOP = ("title", "kind", "caption", "order", "profiles", "inputs", "also", "parameters", "systems", "published", "expected", "after", "timeout")
 _PUBLISHED = ("row", "values", "source", "mark", "ours", "why_not", "tolerance", "profiles", "note")
 _EXPECTED = ("keys", "cells", "tolerance")
+_PRINTED = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,2})?", re.ASCII)  # a published figure
 
 # %% ../nbs/58_manifests.ipynb #d5e77b92
 @dataclass(frozen=True)
@@ -165,7 +167,13 @@ def _published(given: Mapping, path: Path) -> Published:
         raise DataError(f"mark {given['mark']!r}: a published figure is P, C or S; without a mark it is not printed", path=path, field="mark")
     if not given.get("ours") and not given.get("why_not"):
         raise DataError("give `ours` (our row it is compared with) or `why_not` (why it is not comparable)", path=path, field=str(given["row"]))
+    for name in ("row", "values", "ours"):
+        if given.get(name) and not isinstance(given[name], Mapping):
+            raise DataError(f"a mapping from columns to cells is expected, not {given[name]!r}", path=path, field=f"published.{name}")
     values = {column: str(value) for column, value in given["values"].items()}
+    for column, value in values.items():
+        if not _PRINTED.fullmatch(value):
+            raise DataError(f"{value!r} is not a number; write it with the decimals that were printed, without separators of thousands and per cent sign (the row {dict(given['row'])})", path=path, field=f"published.values.{column}")
     more = {name: given[name] for name in ("why_not", "note") if name in given} | {"tolerance": _tolerance(given, path)}
     profiles = _profiles(given.get("profiles", ("local", "hub")), path, "published")
     return Published(dict(given["row"]), values, given["source"], given["mark"], ours=given.get("ours"), profiles=profiles, **more)

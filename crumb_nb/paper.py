@@ -186,7 +186,7 @@ class Artifact:
         ours = frame.assign(**{column: "ours"})
         rows = []
         for row in self.published():
-            cells = {**row.row, **{c: float(v) if "." in v else int(v) for c, v in row.values.items()}}
+            cells = {**row.row, **{c: int(v) if v.lstrip("+-").isdigit() else float(v) for c, v in row.values.items()}}
             rows.append({**{c: cells.get(c) for c in frame}, column: f"{row.source} ({row.mark})"})
             if row.why_not or row.note:
                 self.note(f"{row.row.get('system', row.source)}: {row.why_not or row.note}.".replace("..", "."))

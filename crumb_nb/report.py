@@ -225,7 +225,7 @@ def _licences(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def executed_folder(folder: "str | Path") -> Path:
     "Where the driver keeps the executed notebooks of `figures/<profile>`."
     folder = Path(folder).resolve()
-    return folder.parent.parent / f".{folder.parent.name}.work" / folder.name / "executed"
+    return folder.parent / ".work" / folder.name / "executed"
 
 
 def write_notebooks(folder: "str | Path") -> list[Path]:

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -435,6 +436,35 @@ def test_paper_lists_and_knows_its_names(papers, capsys):
     assert code == 2 and "one" in err
     code, _, err = said(capsys, "paper", "xyzzy", "--papers", str(papers.parent))
     assert code == 2 and "nearest" not in err and "paper --list" in err, "nothing is like it, so nothing is offered"
+
+
+def test_paper_takes_ids_before_and_after_options(papers, capsys):
+    for name in ("two", "three"):
+        for suffix in ("ipynb", "yaml"):
+            (papers / f"{name}.{suffix}").write_text((papers / f"one.{suffix}").read_text())
+    for ids in (["one", "--list", "two"], ["--list", "one", "two"], ["--list", "--keep-going", "one", "--jobs", "1", "two"], ["--list", "--", "one", "two"]):
+        code, out, _ = said(capsys, "paper", "--papers", str(papers.parent), *ids)
+        assert code == 0 and [line.split()[0] for line in out.splitlines()[1:]] == ["one", "two"], ids
+    with pytest.raises(SystemExit) as left:
+        main(["paper", "one", "--keepgoing", "two"])
+    assert left.value.code == 2 and "crumb-nb paper: error: unrecognized arguments: --keepgoing" in capsys.readouterr().err
+
+
+def test_paper_refuses_a_folder_for_the_embedded_data(papers, capsys, tmp_path, monkeypatch):
+    "It would be read by nobody, and the figures would look like those of the folder."
+    code, _, err = said(capsys, "paper", "--profile", "mini", "--data", str(tmp_path), "--papers", str(papers.parent))
+    assert code == 2 and "does not read --data" in err and "--data alone means --profile local" in err
+    monkeypatch.setenv("CRUMB_DATA", str(tmp_path))
+    assert said(capsys, "paper", "--profile", "mini", "--list", "--papers", str(papers.parent))[0] == 0, "a variable of the shell asks for nothing"
+
+
+@pytest.mark.parametrize(("given", "profile"), [([], "mini"), (["DATA=real"], "local"), (["PROFILE=local", "DATA=real"], "local"), (["PROFILE=hub", "DATA=real"], "hub"), (["PROFILE=local"], "local")])
+def test_make_paper_with_data_is_of_the_data(given, profile):
+    if not shutil.which("make"):
+        pytest.skip("make is not here")
+    env = {name: value for name, value in os.environ.items() if name not in ("DATA", "PROFILE", "MAKEFLAGS", "MAKEOVERRIDES")}
+    done = subprocess.run(["make", "-n", "paper", *given], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert f"--profile {profile} " in done.stdout and ('--data "real"' in done.stdout) == ("DATA=real" in given)
 
 
 @pytest.mark.parametrize(("systems", "text"), [("bm52", "did you mean bm25"), ("bm25 run(absent.jsonl)", "no such file"), ("rrf(bm25", "spec")])

@@ -315,6 +315,7 @@ BROKEN = {
     "truncated": (json.dumps([sample()])[:500], "500 bytes.*truncated"),
     "truncated string": ('[{"sample_id": "abc', "truncated"),
     "broken": ('[\n{"a": 1,,}]', r":2: broken JSON at column 9"),
+    "nothing": ([], "holds no conversation; fetch locomo10.json again"),
     "object": ({"a": 1}, "a list of conversations is expected, not dict"),
     "number": ([1], "must be a conversation object"),
     "missing id": ([{k: v for k, v in sample().items() if k != "sample_id"}], "'sample_id': the field is missing"),

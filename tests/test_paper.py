@@ -83,7 +83,7 @@ def test_a_good_run_leaves_whole_files_with_provenance_and_no_path(papers):
     record = json.loads((made / "thirds.json").read_text())
     assert record["parameters"] == {"k": 2} and record["run"]["git"].keys() == {"commit", "dirty"} and "python" in record["run"]
     assert set(record) >= {"notebook", "collections", "versions", "data", "key", "seed", "files", "verdicts"}
-    executed = papers.parent / ".figures.work" / "mini" / "executed" / "thirds.ipynb"
+    executed = papers.parent / "figures" / ".work" / "mini" / "executed" / "thirds.ipynb"
     for path in (*made.iterdir(), executed):
         assert str(papers.parent) not in path.read_text(), f"{path.name} holds an absolute path"
     assert re.fullmatch(r"\[1/1\] made +\d+\.\d s  thirds", lines[0])
@@ -230,7 +230,7 @@ def test_a_notebook_is_refused_before_it_runs(papers, change, said):
     else:
         outcome = run(papers)[0]["wrong"]
         assert outcome.state == "failed" and said in outcome.reason and "wrong.ipynb" in outcome.reason
-    assert not (papers.parent / "figures").exists()
+    assert not (papers.parent / "figures" / "mini").exists()
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_a_notebook_that_does_not_finish_publishes_nothing(papers, cell, said):
     write_artifact(papers, "bad", "from pathlib import Path\n" + TABLE.replace("NAME", "'bad'"), cell, "print('after')" if "Path" not in cell else "pass")
     outcome = run(papers)[0]["bad"]
     assert outcome.state == "failed" and re.search(said, outcome.reason), outcome.reason
-    assert not (papers.parent / "figures").exists() or not list((papers.parent / "figures" / "mini").iterdir())
-    kept = papers.parent / ".figures.work" / "mini" / "executed"
+    assert not (papers.parent / "figures" / "mini").exists()
+    kept = papers.parent / "figures" / ".work" / "mini" / "executed"
     assert [p.name for p in kept.iterdir()] == ["bad.failed.ipynb"], "kept for reading, under another name"
     assert "mini" == kept.parent.name and not list(kept.parent.glob("run-*")), "nothing temporary is left"
 
@@ -326,7 +326,7 @@ def test_an_executed_notebook_is_refused_as_input(papers):
     "PM06: its injected values would stay."
     path = write_artifact(papers, "thirds")
     run(papers)
-    shutil.copy(papers.parent / ".figures.work" / "mini" / "executed" / "thirds.ipynb", path)
+    shutil.copy(papers.parent / "figures" / ".work" / "mini" / "executed" / "thirds.ipynb", path)
     outcome = run(papers)[0]["thirds"]
     assert outcome.state == "failed" and "output of an earlier run" in outcome.reason
 
@@ -391,6 +391,107 @@ def test_outside_a_checkout_the_command_says_so(tmp_path, monkeypatch):
         driver.find_papers()
 
 
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+import crumb_nb.datasets.crumb
+from crumb_nb import driver
+from crumb_nb.datasets.profiles import Unavailable, data_path, input_files
+from crumb_nb.records import DataError
+os.chdir(sys.argv[1])
+if not os.getuid():
+    os.setuid(65534)  # permissions do not bind root
+def said(call, *given):
+    try:
+        return str(call(*given))
+    except (DataError, Unavailable) as error:
+        return f"{type(error).__name__}: {error}"
+"""
+
+
+def as_nobody(folder: Path, *calls: str) -> list[str]:
+    "What each call gives or raises for a user without rights; paths are relative to the folder, for nobody may not pass through pytest's own."
+    script = AS_NOBODY + "".join(f"print({call})\n" for call in calls)
+    folder.chmod(0o755)
+    return subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_the_output_folder_is_all_that_must_be_writable(tmp_path):
+    "Work is done inside of it: its parent may be locked."
+    for name, mode in (("open", 0o777), ("locked", 0o555), ("half", 0o777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    (tmp_path / "half" / "mini").mkdir(mode=0o555)
+    lines = as_nobody(tmp_path, *(f"said(driver._work_folder, Path({name!r}))" for name in ("open/mini", "locked/mini", "half/mini", "open/new/mini", "locked/new/mini")))
+    refused = "cannot be written (Permission denied); choose another folder with --out"
+    assert lines == ["open/.work/mini", f"DataError: locked: {refused}", f"DataError: half/mini: {refused}", "open/new/.work/mini", f"DataError: locked/new: {refused}"]
+    (tmp_path / "half" / "mini").chmod(0o755)
+
+
+def test_an_output_that_is_no_folder_is_told_before_the_first_notebook(papers):
+    write_artifact(papers, "thirds")
+    (papers.parent / "file").write_text("")
+    (papers.parent / "circle").symlink_to("circle")
+    (papers.parent / "taken").mkdir()
+    (papers.parent / "taken" / "mini").write_text("")
+    for out, why in (("file", "Not a directory"), ("file/below", "Not a directory"), ("circle", "Too many levels"), ("x" * 300, "File name too long"), ("taken", "Not a directory"), ("/proc/figures", "No such file")):
+        with pytest.raises(DataError, match=rf"{out}.*: cannot be written \({why}.*\); choose another folder with --out"):
+            run(papers, out=out)
+
+
+def test_a_data_folder_that_cannot_be_read_is_not_called_absent(tmp_path):
+    from crumb_nb.datasets.profiles import package_data
+
+    (tmp_path / "locomo").mkdir(mode=0o000)
+    (tmp_path / "longmemeval").mkdir(mode=0o644)  # its names may be listed, its files not opened
+    (tmp_path / "documents" / "deep").mkdir(parents=True)
+    (tmp_path / "lost+found").mkdir(mode=0o000)
+    shutil.copytree(package_data() / "crumb", tmp_path / "tasks")
+    lines = as_nobody(tmp_path, *(f"said(data_path, {kind!r}, 'local', '.')" for kind in ("locomo", "longmemeval", "crumb", "chunk_spans")))
+    refused = "cannot be read (Permission denied)"
+    assert lines[0].startswith(f"DataError: locomo: {refused}") and lines[1].startswith(f"DataError: longmemeval: {refused}") and lines[2] == "tasks"
+    assert lines[3].startswith("Unavailable: chunk_spans: none of"), "what is absent is still absent"
+    (tmp_path / "documents" / "deep").chmod(0o000)
+    task = next(p.parent for p in sorted((tmp_path / "tasks").glob("*/eval")))
+    task.chmod(0o000)
+    lines = as_nobody(tmp_path, "said(input_files, 'documents', 'local', '.')", "said(data_path, 'crumb', 'local', '.')")
+    assert lines[0].startswith(f"DataError: documents/deep: {refused}") and lines[1].startswith(f"DataError: tasks/{task.name}: {refused}")
+    for path in (task, tmp_path / "documents" / "deep", tmp_path / "locomo", tmp_path / "longmemeval", tmp_path / "lost+found"):
+        path.chmod(0o755)
+
+
+def test_beside_the_tasks_in_data_may_stand_what_cannot_be_read(tmp_path):
+    from crumb_nb.datasets.profiles import package_data
+
+    shutil.copytree(package_data() / "crumb", tmp_path / "data")
+    (tmp_path / "data" / "lost+found").mkdir(mode=0o000)
+    assert int(as_nobody(tmp_path, "len(input_files('crumb', 'local', 'data'))")[0]) > 20
+    (tmp_path / "data" / "lost+found").chmod(0o755)
+
+
+def test_a_task_folder_that_is_a_link_is_hashed(tmp_path):
+    "Its files would be read and not be part of the key; a link back to DATA is followed once."
+    from crumb_nb.datasets.profiles import input_files, package_data
+
+    (tmp_path / "data").mkdir()
+    for folder in (package_data() / "crumb").iterdir():
+        (tmp_path / "data" / folder.name).symlink_to(folder)
+    (tmp_path / "data" / "circle").symlink_to(tmp_path / "data")
+    found = input_files("crumb", "local", tmp_path / "data")
+    assert len(found) == len(input_files("crumb")) and not any("circle" in p.parts for p in found)
+
+
+def test_no_time_left_is_told_before_there_is_something_to_tell_it_from(papers):
+    "The first to finish is the fastest, and a failure takes no time: neither is a mean."
+    for n in range(5):
+        write_artifact(papers, f"t{n}", manifest=MANIFEST + f"order: {n}\n")
+    lines = run(papers, jobs=1)[1]
+    assert ["left" in line for line in lines] == [False, False, True, True, False]
+    write_artifact(papers, "t5", "raise ValueError", manifest=MANIFEST + "order: 0\n")
+    lines = run(papers, jobs=1, force=True)[1]
+    assert [("left" in line) for line in lines] == [False, False, True, True, True, False], "earlier runs tell at once, once the failure has no part in it"
+
+
 # --- kill -9 ---------------------------------------------------------------------------------------------------------------
 
 
@@ -404,7 +505,7 @@ def test_kill_and_again_gives_the_same_bytes(papers, cache_dir):
     flag.write_text("")
     script = f"from crumb_nb import driver; driver.code_hashes = lambda modules: 'the same code'; driver.run_paper(papers={str(papers)!r}, out={str(papers.parent / 'figures')!r}, jobs=1)"
     process = subprocess.Popen([sys.executable, "-c", script], cwd=papers.parent, env={**os.environ, "CRUMB_NB_CACHE": str(cache_dir)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    work = papers.parent / ".figures.work" / "mini"
+    work = papers.parent / "figures" / ".work" / "mini"
     deadline = time.monotonic() + 120
     while not list(work.glob("run-*/out/two.csv")) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -445,6 +546,14 @@ def manifest(tmp_path, text: str) -> Manifest:
         ("expected: {mini: [1]}", "must be a mapping"),
         ("expected: {mini: {keys: [a], tolerance: narrow, cells: []}}", "not negative is needed, not 'narrow'"),
         ("published: [{row: {a: 1}, values: {v: 1}, source: s, mark: P, why_not: w, tolerance: -1}]", "not negative"),
+        ("published: [{row: {a: 1}, values: {v: about half}, source: s, mark: P, why_not: w}]", r"field 'published.values.v': 'about half' is not a number.*row \{'a': 1\}"),
+        ("published: [{row: {a: 1}, values: {v: '1,526'}, source: s, mark: P, why_not: w}]", "without separators of thousands"),
+        ("published: [{row: {a: 1}, values: {v: '84.6 %'}, source: s, mark: P, why_not: w}]", "per cent"),
+        ("published: [{row: {a: 1}, values: {v: nan}, source: s, mark: P, why_not: w}]", "'nan' is not a number"),
+        ("published: [{row: {a: 1}, values: {v: }, source: s, mark: P, why_not: w}]", "'None' is not a number"),
+        ("published: [{row: {a: 1}, values: {v: true}, source: s, mark: P, why_not: w}]", "'True' is not a number"),
+        ("published: [{row: {a: 1}, values: [0.5], source: s, mark: P, why_not: w}]", "field 'published.values': a mapping"),
+        ("published: [{row: page, values: {v: 0.5}, source: s, mark: P, why_not: w}]", "field 'published.row': a mapping"),
         ("title: ''", "non-empty"),
         ("a: [", "is not YAML"),
     ],
@@ -461,6 +570,14 @@ def test_a_tolerance_is_a_number_however_it_is_written(tmp_path):
     made = manifest(tmp_path, "expected: {mini: {keys: [a], tolerance: 1e-07, cells: [[1, v, 0.5]]}}")
     assert made.expected["mini"].tolerance == 1e-07, "YAML reads 1e-07 as text"
     assert verdicts(made, "mini", pd.DataFrame({"a": [1], "v": [0.50001]}))["verdict"].tolist() == ["FAIL"]
+
+
+@pytest.mark.parametrize(("written", "number"), [("0.5", 0.5), ("'0.50'", 0.5), ("12", 12), ("-3", -3), ("0.00001", 1e-05), ("1e-7", 1e-07), (".5", 0.5)])
+def test_whatever_is_accepted_as_published_becomes_a_number(tmp_path, written, number):
+    "YAML writes 0.00001 as 1e-05."
+    made = manifest(tmp_path, f"published: [{{row: {{a: 1}}, values: {{v: {written}}}, source: s, mark: P, why_not: w}}]")
+    beside = Artifact("m", manifest=made.path, profile="local").beside(pd.DataFrame({"a": [0], "v": [1]}))
+    assert beside["v"].tolist() == [1, number] and verdict(made.published[0].values["v"], number) == "OK"
 
 
 def test_two_artifacts_of_one_name_are_refused(papers):

@@ -11,7 +11,7 @@ import importlib
 import linecache
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .. import __version__
 
@@ -44,6 +44,11 @@ EXAMPLES = """examples:
 
 def parser(chosen: str | None = None) -> argparse.ArgumentParser:
     "The parser: every command by name, the chosen one with its arguments. Raises ModuleNotFoundError if its module is absent."
+    return _parsers(chosen)[0]
+
+
+def _parsers(chosen: str | None) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    "The parser of `crumb-nb` and those of its commands."
     top = argparse.ArgumentParser(prog="crumb-nb", description="Every retrieval number, re-derivable.", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"crumb-nb {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -52,7 +57,7 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
             importlib.import_module(module).register(commands)
         else:
             commands.add_parser(name, help=help, add_help=False)
-    return top
+    return top, commands.choices
 
 
 def _chosen(arguments: Sequence[str]) -> str | None:
@@ -67,10 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = _chosen(arguments)
     module = COMMANDS[name][0] if name else ""
     try:
-        top = parser(name)
+        top, commands = _parsers(name)
     except ModuleNotFoundError as error:
         return _say(f"the command `{name}` needs a part that is not installed ({error.name})")
-    args = top.parse_args(arguments)
+    if name and arguments[0] == name and "--" not in arguments:  # names may stand before, between and after options; argparse cannot have both that and `--`
+        args = commands[name].parse_intermixed_args(arguments[1:], argparse.Namespace(command=name))
+    else:
+        args = top.parse_args(arguments)
     if not args.command:
         top.print_help()
         return 0

@@ -48,6 +48,8 @@ def main(args: argparse.Namespace) -> int:
     from crumb_nb.driver import check_verdicts, choose, find_papers, record_expected, run_paper, summary
     from crumb_nb.manifests import find_manifests
 
+    if args.data and args.profile == "mini":
+        raise DataError(f"--profile mini has its own data and does not read --data {args.data}; leave out one of the two (--data alone means --profile local)", field="profile")
     profile, data = data_of(args)
     manifests = find_manifests(find_papers(args.papers))
     chosen = choose(manifests, args.ids, profile)

@@ -161,6 +161,8 @@ def read_locomo_with_hash(
     data, found = read_json(path)
     if not isinstance(data, list):
         raise DataError(f"a list of conversations is expected, not {type(data).__name__}", path=path)
+    if not data:
+        raise DataError("holds no conversation; fetch locomo10.json again (`crumb-nb fetch locomo`)", path=path)
     conversations = tuple(_conversation(sample, path) for sample in data)
     twice = [i for i, n in Counter(c.id for c in conversations).items() if n > 1]
     if twice:

@@ -7,7 +7,8 @@ __all__ = ['PROFILES', 'STAND_IN', 'KINDS', 'COLLECTION_KINDS', 'Unavailable', '
            'fetched_folder', 'input_files', 'open_collections', 'as_embedded', 'counting_note']
 
 # %% ../../nbs/28_profiles.ipynb #46965785
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,18 +91,43 @@ def _below(kind: Kind, base: Path | None) -> Path:
     "The file or folder of a kind below DATA."
     if base is None:
         raise Unavailable(f"{kind.name}: no folder was given; name it with DATA=… (make) or --data; {kind.how}")
+    _check_listed(base)
     if kind.name == "crumb":
         return _crumb_base(kind, base)
     for pattern in kind.local:
+        _check_listed(base / pattern.partition("/")[0])
         found = sorted(base.glob(pattern))
         if found:
             return found[0]
     raise Unavailable(f"{kind.name}: none of {', '.join(kind.local)} in DATA; {kind.how}")
 
 
+def _check_listed(folder: Path) -> None:
+    "Refuse a folder that is there and cannot be read: `glob` passes over it, and its data would be taken as absent."
+    try:
+        with os.scandir(folder):
+            os.stat(os.path.join(folder, os.curdir))  # a folder that may be listed may still forbid to open what is in it
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+
+
+def _unreadable(folder: "str | Path", error: OSError) -> DataError:
+    "The error for a folder that cannot be read."
+    return DataError(f"cannot be read ({error.strerror}); permit it, or move it out of DATA if it is not meant to be used", path=folder)
+
+
 def _crumb_base(kind: Kind, base: Path) -> Path:
     "The folder that holds task folders in CRUMB's layout: DATA itself or one below it."
+    from crumb_nb.datasets.crumb import CRUMB_TASKS
+
     found = sorted({path.parents[2] for pattern in ("*/eval/query_labels.jsonl", "*/*/eval/query_labels.jsonl") for path in base.glob(pattern)}, key=lambda p: (len(p.parts), p))
+    for folder in dict.fromkeys((base, base / "crumb", *found[:1])):
+        _check_listed(folder)
+        for task in CRUMB_TASKS.values():  # not folders of other names: a disk has its lost+found
+            _check_listed(folder / task.folder)
+            _check_listed(folder / task.folder / "eval")
     if not found:
         raise Unavailable(f"crumb: no <task>/eval/query_labels.jsonl in DATA; {kind.how}")
     return found[0]
@@ -112,7 +138,23 @@ def input_files(kind: str, profile: str = "mini", data: "str | Path" = "") -> li
     if kind == "crumb" and profile == "hub" and not data:
         return []  # the pinned revision decides, it is part of the code
     path = data_path(kind, profile, data)
-    return [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+    return [path] if path.is_file() else sorted(p for p in _walk(path, kind == "crumb") if p.is_file() and not p.name.startswith("."))
+
+
+def _walk(folder: Path, shared: bool) -> Iterator[Path]:
+    """Files below a folder, also behind links, each folder once. Raises `DataError` for a folder that cannot be read.
+
+    `shared`: other things may stand directly in the folder, as in DATA itself; those that cannot be read are passed over.
+    """
+
+    def refuse(error: OSError) -> None:
+        if not shared or Path(error.filename).parent != folder:
+            raise _unreadable(error.filename, error) from None
+
+    seen = {os.path.realpath(folder)}
+    for where, folders, files in os.walk(folder, onerror=refuse, followlinks=True):
+        folders[:] = sorted(n for n in folders if (real := os.path.realpath(os.path.join(where, n))) not in seen and not seen.add(real))
+        yield from (Path(where, name) for name in files)
 
 # %% ../../nbs/28_profiles.ipynb #f718f5fd
 def open_collections(
