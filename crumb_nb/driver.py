@@ -207,7 +207,8 @@ def _work_folder(folder: Path) -> Path:
     except OSError as error:
         raise DataError(f"cannot be written ({error.strerror}); choose another folder with --out", path=place) from None
     for old in work.glob("run-*-*"):
-        if not process_alive(int(old.name.split("-")[1])):
+        number = old.name.split("-")[1]
+        if number.isdecimal() and not process_alive(int(number)):
             shutil.rmtree(old, ignore_errors=True)
     return work
 
@@ -270,7 +271,7 @@ class _Session:
         "The plan of an artifact that must be run, or None when its outcome is known without."
         try:
             plan = plan_artifact(manifest, self.profile, self.data, self.systems, self.folder, self.hashes)
-        except DataError as error:
+        except (DataError, OSError) as error:  # a file that cannot be read stops its own artifacts only
             self._report(Outcome(manifest.id, "failed", reason=str(error)))
             return None
         if plan.reason:

@@ -389,3 +389,10 @@ def test_a_pool_too_small_is_an_error_and_leaves_no_file(write, tmp_path):
     with pytest.raises(DataError, match="'a': a haystack of 9 sessions needs 8 fillers besides 1 evidence sessions; the pool has 3"):
         H.write_haystacks(H.compile_haystacks(oracle, [pool], n_sessions=9), tmp_path / "out.json")
     assert not (tmp_path / "out.json").exists()
+
+
+def test_a_file_without_questions_is_refused(tmp_path):
+    "A cut download of `[]` gave tables of nothing."
+    (tmp_path / "empty.json").write_text("[]")
+    with pytest.raises(DataError, match="empty.json: holds no question"):
+        M.load_longmemeval(tmp_path / "empty.json")

@@ -19,6 +19,7 @@ import pytest
 from crumb_nb import driver, runner
 from crumb_nb.manifests import MARKS, Manifest, find_manifests, read_manifest, verdict, verdicts
 from crumb_nb.paper import Artifact, format_value, style_path, to_markdown, to_tex, write_csv, write_figure
+from crumb_nb.provenance import file_sha256
 from crumb_nb.records import DataError, Run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -834,3 +835,15 @@ def test_what_a_system_lacks_is_said_below_the_table(artifact, tmp_path):
     assert f"run(part.jsonl): {len(queries) - 5} queries of mini/clinical_trial are not in the file and count 0." in text
     assert "run(part.jsonl): 5 of its rows name no document of mini/clinical_trial." in text
     assert "run(part.jsonl): N/A on mini/code_retrieval, part.jsonl: holds none of the queries of this collection." in text
+
+
+def test_an_input_that_cannot_be_read_fails_its_own_artifact(papers, monkeypatch):
+    write_artifact(papers, "needs", manifest=MANIFEST + "inputs: [locomo]\n")
+    write_artifact(papers, "thirds")
+
+    def unreadable(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(driver, "file_sha256", lambda path: unreadable(path) if "locomo" in str(path) else file_sha256(path))
+    outcomes, _ = run(papers)
+    assert (outcomes["needs"].state, outcomes["thirds"].state) == ("failed", "made") and "Permission denied" in outcomes["needs"].reason and "locomo_mini.json" in outcomes["needs"].reason

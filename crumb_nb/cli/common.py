@@ -34,7 +34,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 def data_of(args: argparse.Namespace) -> tuple[str, str]:
     "Profile and DATA folder; `--data` alone means local, CRUMB_DATA is used where the profile asks for a folder."
     profile = args.profile or ("local" if args.data else "mini")
-    data = args.data or (os.environ.get("CRUMB_DATA", "") if profile == "local" else "")
+    data = os.path.expanduser(args.data or (os.environ.get("CRUMB_DATA", "") if profile == "local" else ""))  # make hands on a ~ as it is
     os.environ["CRUMB_NB_DATA"] = data  # where rewritten queries are looked for
     if data and not os.path.isdir(data):
         raise DataError("is not a folder; --data names the folder with the real data", path=data)

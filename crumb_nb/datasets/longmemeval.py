@@ -346,6 +346,8 @@ def load_longmemeval(
             asked.add(record, docs, relevant)
         else:
             left_out[record.question_id] = reason
+    if not tally.counts().get("questions"):
+        raise DataError("holds no question; fetch the file again (`crumb-nb fetch longmemeval`)", path=path)
     notes = (*tally.stand_in(), tally.line())
     if verbose:
         print(*notes, sep="\n")
