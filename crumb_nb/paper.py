@@ -235,7 +235,7 @@ class Artifact:
 
     def _footnotes(self) -> list[str]:
         "Notes of the collections, then those of the notebook."
-        absent = [f"{system}: N/A on {', '.join(dict.fromkeys(names))}, {reason}." for (system, reason), names in self._absent.items()]
+        absent = [f"{system}: N/A on {'; '.join(dict.fromkeys(names))}: {reason}." for (system, reason), names in self._absent.items()]
         return merged_notes([n for block in self._collections.values() for n in block["notes"]] + self._notes + absent)
 
     def _markdown(self, body: str, judged: pd.DataFrame) -> str:

@@ -87,6 +87,7 @@ def tex_text(text: str) -> str:
 
 LONG_TABLE = 40  # rows from which a LaTeX table may break across pages
 _WIDE_TEXT = 40  # characters from which a column of text breaks into lines
+_LINE = 110  # characters of a page's line in the small size, about
 
 
 def tex_table(
@@ -98,9 +99,14 @@ def tex_table(
     notes: Iterable[str] = (),
     rule: int = 0,  # a rule after this many rows; 0 = none
 ) -> str:
-    "A LaTeX table (packages array, booktabs, longtable): long ones break across pages, long texts into lines, many columns are set small."
-    wide = [not r and max((len(row[n]) for row in rows), default=0) > _WIDE_TEXT for n, r in enumerate(right)]
-    width = rf">{{\raggedright\arraybackslash}}p{{{0.5 / max(sum(wide), 1):.2f}\linewidth}}"
+    """A LaTeX table (packages array, booktabs, graphicx, longtable) that fits its page.
+
+    Long ones break across pages, long texts into lines; many columns are set small, and what is still wider than the page is scaled to it.
+    """
+    sizes = [max(len(re.sub(r"\\[a-z]+|[{}$]", "", row[n])) for row in (head, *rows)) for n in range(len(head))]  # commands take no room
+    wide = [not r and size > _WIDE_TEXT for r, size in zip(right, sizes)]
+    left = 1 - sum(size + 2 for size, w in zip(sizes, wide) if not w) / _LINE
+    width = rf">{{\raggedright\arraybackslash}}p{{{min(max(left, 0.2), 0.5) / max(sum(wide), 1):.2f}\linewidth}}"
     layout = "".join(width if w else "r" if r else "l" for w, r in zip(wide, right))
     top = [r"\toprule", " & ".join(head) + r" \\", r"\midrule"]
     body = [" & ".join(row) + r" \\" for row in rows]
@@ -110,7 +116,9 @@ def tex_table(
     named = ([rf"\caption{{{tex_text(caption)}}}"] if caption else []) + ([rf"\label{{tab:{label}}}"] if label else [])
     below = [r"\par\smallskip\footnotesize " + note for note in notes]
     if len(rows) <= LONG_TABLE:
-        return "\n".join([r"\begin{table}", r"\centering", *named, *small, rf"\begin{{tabular}}{{{layout}}}", *top, *body, r"\bottomrule", r"\end{tabular}", *below, r"\end{table}"]) + "\n"
+        fitted = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+        return "\n".join([r"\begin{table}", r"\centering", *named, *small, fitted, rf"\begin{{tabular}}{{{layout}}}", *top, *body, r"\bottomrule", r"\end{tabular}}", *below, r"\end{table}"]) + "\n"
+    small = [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"] if left < 0 else small  # a long table cannot be scaled
     named = ["".join(named) + r" \\"] if named else []
     return "\n".join([r"\begingroup", *small, rf"\begin{{longtable}}{{{layout}}}", *named, *top, r"\endfirsthead", *top, r"\endhead", *body, r"\bottomrule", r"\end{longtable}", *below, r"\par\endgroup"]) + "\n"
 

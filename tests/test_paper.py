@@ -834,7 +834,7 @@ def test_what_a_system_lacks_is_said_below_the_table(artifact, tmp_path):
     text = made._footnotes()
     assert f"run(part.jsonl): {len(queries) - 5} queries of mini/clinical_trial are not in the file and count 0." in text
     assert "run(part.jsonl): 5 of its rows name no document of mini/clinical_trial." in text
-    assert "run(part.jsonl): N/A on mini/code_retrieval, part.jsonl: holds none of the queries of this collection." in text
+    assert "run(part.jsonl): N/A on mini/code_retrieval: part.jsonl: holds none of the queries of this collection." in text
 
 
 def test_an_input_that_cannot_be_read_fails_its_own_artifact(papers, monkeypatch):

@@ -229,7 +229,7 @@ def test_a_long_latex_table_breaks_across_pages_and_long_texts_into_lines():
     "A `table` float cannot be longer than a page; an `l` column cannot be wider than its longest cell."
     words = "a finding of many words " * 4
     short = tex_table(["what", "n"], [[words, "1"]] * 3, [False, True], "Two `k` values", "audit", ["as printed"])
-    assert r"\begin{table}" in short and r"p{0.50\linewidth}r}" in short and r"\caption{Two \texttt{k} values}" in short and r"\label{tab:audit}" in short
+    assert r"\begin{table}" in short and r"p{0.50\linewidth}r}" in short and r"\resizebox{\ifdim\width>\linewidth" in short and r"\caption{Two \texttt{k} values}" in short and r"\label{tab:audit}" in short
     long = tex_table(["what", "n"], [["x", "1"]] * (LONG_TABLE + 1), [False, True], "c", "long")
     assert r"\begin{longtable}{lr}" in long and r"\begin{table}" not in long and long.index(r"\caption{c}\label{tab:long} \\") < long.index(r"\endfirsthead") < long.index(r"\endhead")
     assert long.count("x & 1") == LONG_TABLE + 1, "the head is repeated, the rows are not"
@@ -238,3 +238,10 @@ def test_a_long_latex_table_breaks_across_pages_and_long_texts_into_lines():
 def test_signs_that_the_default_font_of_latex_lacks():
     assert tex_escape("a<b>c|d") == "a$<$b$>$c$|$d"
     assert tex_text("`a_b` & c") == r"\texttt{a\_b} \& c"
+
+
+def test_a_long_latex_table_of_many_columns_is_set_smaller():
+    "It cannot be scaled as a whole; its text gives way to the numbers, down to a fifth of the line."
+    row = ["words " * 10, *["1234.5678"] * 12]
+    tex = tex_table([f"head {n}" for n in range(13)], [row] * (LONG_TABLE + 1), [False] + [True] * 12)
+    assert r"\scriptsize" in tex and r"p{0.20\linewidth}" in tex and r"\resizebox" not in tex
