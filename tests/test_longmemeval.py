@@ -299,11 +299,6 @@ def test_a_question_twice(write):
         M.load_longmemeval(write(record(), record()))
 
 
-def test_an_empty_list_is_an_empty_collection(write):
-    c = M.load_longmemeval(write())
-    assert len(c.queries) == len(c.corpus) == 0 and c.protocol.n_questions == 0
-
-
 # ---- labels and runs
 
 
