@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BINARY_FAMILIES', 'CRUMB_MEASURES', 'LONGMEMEVAL_MEASURES', 'Measure', 'as_measure', 'flat_discount', 'Scores',
-           'evaluate', 'as_qrels', 'judged_queries', 'rank_of_first']
+           'evaluate', 'as_qrels', 'judged_queries', 'TokenCounts', 'rank_of_first']
 
 # %% ../nbs/30_metrics.ipynb #b3006109
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -379,6 +379,16 @@ def _judged_share(joined: _Joined, qrels: Qrels, k: int) -> np.ndarray:
     labelled = np.bincount(joined.query[rows][joined.rank[rows] <= k], minlength=joined.n)
     returned = np.bincount(joined.query[joined.rank <= k], minlength=joined.n)
     return np.divide(labelled, returned, out=np.full(joined.n, np.nan), where=returned > 0)
+
+
+class TokenCounts(dict):
+    "Tokens by document; a row that names no document, as a user's run may have, has no text to read and counts none."
+
+    def __contains__(self, doc_id):
+        return True
+
+    def __missing__(self, doc_id):
+        return 0
 
 
 def _token_sum(joined: _Joined, tokens: Mapping[str, int] | None, k: int) -> np.ndarray:

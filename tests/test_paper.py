@@ -847,3 +847,16 @@ def test_an_input_that_cannot_be_read_fails_its_own_artifact(papers, monkeypatch
     monkeypatch.setattr(driver, "file_sha256", lambda path: unreadable(path) if "locomo" in str(path) else file_sha256(path))
     outcomes, _ = run(papers)
     assert (outcomes["needs"].state, outcomes["thirds"].state) == ("failed", "made") and "Permission denied" in outcomes["needs"].reason and "locomo_mini.json" in outcomes["needs"].reason
+
+
+def test_labels_are_moved_apart_and_systems_look_different():
+    "Two labels at one height move half a gap each; nothing stands above the top. Black and grey belong to ceiling and random order."
+    import matplotlib.pyplot as plt
+
+    from crumb_nb.paper import apart, system_looks
+
+    assert apart([0.5, 0.5, 0.9], 0.1).tolist() == pytest.approx([0.45, 0.55, 0.9])
+    assert apart([1.0, 1.0], 0.1, top=1.0).tolist() == pytest.approx([0.9, 1.0])
+    with plt.style.context(style_path()):
+        looks = system_looks(map(str, range(12)))
+    assert len(set(looks.values())) == 12 and not {"#000000", "#8C8C8C"} & {colour.upper() for colour, _ in looks.values()}

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PROFILES', 'STAND_IN', 'KINDS', 'COLLECTION_KINDS', 'Unavailable', 'package_data', 'Kind', 'data_path',
-           'fetched_folder', 'input_files', 'open_collections', 'as_embedded', 'counting_note']
+           'fetched_folder', 'input_files', 'open_collections', 'as_embedded', 'task_initials', 'counting_note']
 
 # %% ../../nbs/28_profiles.ipynb #46965785
 import os
@@ -227,6 +227,11 @@ def _open_documents(kind: str, profile: str, data, **options) -> list[Collection
     from crumb_nb.datasets.files import open_path
 
     return [open_path(data_path(kind, profile, data), **{"name": kind, **options})]
+
+
+def task_initials(name: str) -> str:
+    "How a table over tasks calls a collection: CT for `mini/clinical_trial`; what stands behind a comma is not part of the task."
+    return "".join(word[0] for word in name.partition(",")[0].removeprefix("mini/").split("_")).upper()
 
 
 def counting_note(
